@@ -114,7 +114,8 @@ ExitCode key_revoke(const KeyOptions& options, Context& context) {
 }
 
 void add_create_options(CommandSyntax& syntax, KeyOptions& options) {
-  syntax.text("ROLE", options.role, "the role as which a program asks for mails, reads and cancels them").required();
+  syntax.text("ROLE", options.role, "the role as which a program asks for mails, reads and cancels them")
+      .required();
   syntax.text("--name TEXT", options.name, "what has the key, for people");
   const config::Choices<std::string> permissions{{"full_access", "full_access"},
                                                  {"sending_access", "sending_access"}};

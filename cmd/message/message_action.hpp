@@ -55,7 +55,8 @@ ExitCode message_send(const MessageOptions& options, Context& context);
 ExitCode message_cancel(const MessageOptions& options, Context& context);
 ExitCode message_forget(const MessageOptions& options, Context& context);
 
-/// messages::check_message_name() of each. The error for an address or a reference names the option that `command` has for it.
+/// messages::check_message_name() of each. The error for an address or a reference names the option that
+/// `command` has for it.
 void check_names(const std::vector<std::string>& names, const std::string& command);
 
 /// Reads the times by the server's clock. With `limits_age` it begins a day ago without a time, a recipient

@@ -167,7 +167,8 @@ accounts::NamedSubject with_message_found(db::Connection& connection, accounts::
     subject.id = messages::message_named(connection, subject.name);
   // A uuid may be a reference or a login, too.
   if (subject.kind == Kind::account) {
-    if (const auto id = messages::find_by_uuid(connection, subject.name)) return {.kind = Kind::message, .id = *id};
+    if (const auto id = messages::find_by_uuid(connection, subject.name))
+      return {.kind = Kind::message, .id = *id};
   }
   return subject;
 }

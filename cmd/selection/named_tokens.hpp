@@ -47,8 +47,8 @@ std::string render_mailed(const std::vector<MailedToken>& tokens, std::size_t wi
 /// An array of them.
 nlohmann::ordered_json mailed_json(const std::vector<MailedToken>& tokens);
 
-/// The subject with the id of the message that its uuid names: that of `message:UUID`, or a uuid alone if a message has it. Throws
-/// Error(unusable) if none has the former.
+/// The subject with the id of the message that its uuid names: that of `message:UUID`, or a uuid alone if a
+/// message has it. Throws Error(unusable) if none has the former.
 accounts::NamedSubject with_message_found(db::Connection& connection, accounts::NamedSubject subject);
 
 /// Looks names up. Throws Error(unusable) for one that is not found. resolve_outcomes() finds the tokens of

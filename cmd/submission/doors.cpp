@@ -73,7 +73,8 @@ bool is_loopback(const config::ListenAddress& address) {
   return address.is_unix() || address.host.starts_with("127.") || address.host == "::1";
 }
 
-/// As systemd makes them: connecting to a unix socket takes the right to write, whatever the umask. Its directory says who gets there.
+/// As systemd makes them: connecting to a unix socket takes the right to write, whatever the umask. Its
+/// directory says who gets there.
 void open_to_all(const config::ListenAddress& address) {
   if (address.is_unix() && chmod(address.path.c_str(), 0666) != 0)
     throw Error(ExitCode::configuration,
@@ -87,16 +88,24 @@ std::optional<OpenHttp> open_http(const config::Settings& settings, std::vector<
   if (text.empty()) return std::nullopt;
   const auto address = config::parse_listen_address(text);
   if (!address || address->path.size() > config::longest_socket_path)
-    throw Error(ExitCode::configuration, fmt::format("submission.http is '{}', which is no address of this host", shown_text(text)),
+    throw Error(ExitCode::configuration,
+                fmt::format("submission.http is '{}', which is no address of this host", shown_text(text)),
                 "write 127.0.0.1:8587, or the path of a unix socket");
   OpenHttp http{.address = *address, .is_secure = !is_loopback(*address)};
   if (http.is_secure && settings.submission.certificate.empty())
-    throw Error(ExitCode::configuration, fmt::format("submission.http is {}, where others read keys and mails, and submission.certificate is not set", address->text()),
-                "set submission.certificate and submission.key, or listen at a loopback address behind a proxy");
+    throw Error(
+        ExitCode::configuration,
+        fmt::format(
+            "submission.http is {}, where others read keys and mails, and submission.certificate is not set",
+            address->text()),
+        "set submission.certificate and submission.key, or listen at a loopback address behind a proxy");
   http.fd = take_passed(passed, {.address = *address});
   if (http.fd < 0) {
     sockets.push_back(std::make_unique<process::ListeningSocket>(
-        *address, process::ListenWords{.subject = "requests", .owner = "service", .named_by = "--http and submission.http name", .port = "8587"}));
+        *address, process::ListenWords{.subject = "requests",
+                                       .owner = "service",
+                                       .named_by = "--http and submission.http name",
+                                       .port = "8587"}));
     http.fd = sockets.back()->fd();
     http.address = sockets.back()->address();
     // Who may do what, keys say.

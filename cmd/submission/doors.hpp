@@ -27,10 +27,10 @@ struct OpenDoors {
   std::vector<std::unique_ptr<process::ListeningSocket>> sockets{};  ///< of those that nobody has passed
 };
 
-/// Those of submission.listen, and that of submission.http. A socket that the service manager has passed belongs to the door of its
-/// address; without submission.listen each is a door that needs a login. Throws Error(configuration) if there
-/// is none, if one is passed that the setting does not name, or a login is needed without a certificate; and
-/// as ListeningSocket().
+/// Those of submission.listen, and that of submission.http. A socket that the service manager has passed
+/// belongs to the door of its address; without submission.listen each is a door that needs a login. Throws
+/// Error(configuration) if there is none, if one is passed that the setting does not name, or a login is
+/// needed without a certificate; and as ListeningSocket().
 OpenDoors open_doors(const config::Settings& settings);
 
 }  // namespace mailroom::cmd

@@ -95,16 +95,20 @@ submission::ServiceOptions options_of(const config::Settings& settings) {
 http_door::HttpOptions http_options_of(const config::Settings& settings, const OpenHttp& open,
                                        const submission::ServiceOptions& options) {
   if (!resend_api::TimeZone::find(settings.submission.timezone))
-    throw Error(ExitCode::configuration, fmt::format("submission.timezone is '{}', which this system does not know", shown_text(settings.submission.timezone)),
+    throw Error(ExitCode::configuration,
+                fmt::format("submission.timezone is '{}', which this system does not know",
+                            shown_text(settings.submission.timezone)),
                 "write a name such as Europe/Vienna, and install tzdata");
   const auto mail = mail::parse_configured_mail(settings);
-  return {.fd = open.fd,
-          .is_secure = open.is_secure,
-          .connections = options.connections,
-          .connections_per_address = options.connections_per_address,
-          .database = {.target = options.database.target, .patience = std::min<Milliseconds>(options.database.patience, std::chrono::seconds(20))},
-          .timezone = settings.submission.timezone,
-          .from = mail.from ? mail.from->address.text() : std::string()};
+  return {
+      .fd = open.fd,
+      .is_secure = open.is_secure,
+      .connections = options.connections,
+      .connections_per_address = options.connections_per_address,
+      .database = {.target = options.database.target,
+                   .patience = std::min<Milliseconds>(options.database.patience, std::chrono::seconds(20))},
+      .timezone = settings.submission.timezone,
+      .from = mail.from ? mail.from->address.text() : std::string()};
 }
 
 /// What came by SMTP and over HTTP.
@@ -207,10 +211,15 @@ ExitCode run_submission(Context& context) {
                                       .signalled = signalled,
                                       .closed = [&home] { return home.refusal(); },
                                       .turned = turned,
-                                      .stopping = [&http] { if (http) http->stop(); },
+                                      .stopping =
+                                          [&http] {
+                                            if (http) http->stop();
+                                          },
                                       .may_end = [&http] { return !http || http->may_end(); }},
       log);
-  if (open.http) http = std::make_unique<http_door::HttpDoor>(http_options_of(settings, *open.http, options), shape, *service, log);
+  if (open.http)
+    http = std::make_unique<http_door::HttpDoor>(http_options_of(settings, *open.http, options), shape,
+                                                 *service, log);
   if (settings.metrics.listen) {
     pages = std::make_unique<SubmissionPages>(*settings.metrics.listen, counts);
     log.info("serving metrics", {{"at", pages->address().text()}});

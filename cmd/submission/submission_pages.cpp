@@ -11,7 +11,8 @@ namespace {
 constexpr const char* mails_name = "mailroom_submission_mails_total";
 constexpr const char* mails_help = "Mails that were stored, by the role that submitted them.";
 constexpr const char* refusals_name = "mailroom_submission_refusals_total";
-constexpr const char* refusals_help = "Refusals of commands, logins, mails and requests, by the code of the reply.";
+constexpr const char* refusals_help =
+    "Refusals of commands, logins, mails and requests, by the code of the reply.";
 
 metrics::MetricFamilies families_of(const submission::ServiceCounts& counts) {
   metrics::MetricFamilies families;

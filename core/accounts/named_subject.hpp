@@ -17,8 +17,8 @@ struct NamedSubject {
   std::string name{};   ///< of an account, the text of a signed token, or the uuid of a message
 };
 
-/// Reads `token:N`, `batch:N`, `message:N` or `message:UUID`, a token as it was mailed, or the name of an account. Throws
-/// Error(usage) for what looks like a token and is none, and for a prefix without an id.
+/// Reads `token:N`, `batch:N`, `message:N` or `message:UUID`, a token as it was mailed, or the name of an
+/// account. Throws Error(usage) for what looks like a token and is none, and for a prefix without an id.
 NamedSubject parse_subject(std::string_view name);
 
 /// The same after `token:` and after `batch:`.

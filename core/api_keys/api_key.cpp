@@ -54,11 +54,12 @@ bool revoke_key(pqxx::transaction_base& transaction, const std::string& id) {
 
 std::vector<ApiKey> list_keys(db::Connection& connection) {
   std::vector<ApiKey> keys;
-  for (const auto& row : connection.run(
-           "SELECT k.id, k.role, coalesce(k.name, '') AS name, k.permission, "
-           "(extract(epoch FROM k.created_at) * 1000000)::bigint AS created_us, "
-           "(extract(epoch FROM k.revoked_at) * 1000000)::bigint AS revoked_us, "
-           "coalesce(mailroom_key_problem(k.role), '') AS problem FROM mailroom_keys k ORDER BY k.created_at DESC, k.id")) {
+  for (
+      const auto& row : connection.run(
+          "SELECT k.id, k.role, coalesce(k.name, '') AS name, k.permission, "
+          "(extract(epoch FROM k.created_at) * 1000000)::bigint AS created_us, "
+          "(extract(epoch FROM k.revoked_at) * 1000000)::bigint AS revoked_us, "
+          "coalesce(mailroom_key_problem(k.role), '') AS problem FROM mailroom_keys k ORDER BY k.created_at DESC, k.id")) {
     keys.push_back({.id = row.text("id"),
                     .role = row.text("role"),
                     .name = row.text("name"),

@@ -1,4 +1,5 @@
-// A key with which programs ask for mails over HTTP, as a role: how one is made, and the table that has what it can be known by.
+// A key with which programs ask for mails over HTTP, as a role: how one is made, and the table that has what
+// it can be known by.
 #pragma once
 
 #include <optional>

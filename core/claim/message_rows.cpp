@@ -115,8 +115,7 @@ std::optional<MessageContent> read_optional_message(const db::Row& row) {
 void set_message(TokenRow& row, MessageContent& message) {
   row.content = &message;
   if (row.recipient > 0) row.email = address_of(message, row.recipient);
-  const bool has_content =
-      message.template_name || message.text || message.html || message.raw_size;
+  const bool has_content = message.template_name || message.text || message.html || message.raw_size;
   if (!has_content && !row.action->template_name.empty()) message.template_name = row.action->template_name;
 }
 

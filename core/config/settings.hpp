@@ -158,8 +158,8 @@ struct Profile {
 
 struct SubmissionSettings {
   std::vector<std::string>
-      listen;  ///< addresses, each with `=ROLE` behind it if who connects needs no login; not parsed
-  std::string http;         ///< an address; empty: none; not parsed
+      listen;        ///< addresses, each with `=ROLE` behind it if who connects needs no login; not parsed
+  std::string http;  ///< an address; empty: none; not parsed
   std::string timezone;     ///< of times without one
   std::string certificate;  ///< PEM; empty: no TLS
   std::string key;

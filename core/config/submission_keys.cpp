@@ -24,11 +24,13 @@ std::vector<KeyEntry> submission_keys() {
           .option("submission", "--listen ADDRESS",
                   "take mails here: 127.0.0.1:587, 127.0.0.1:25=ROLE, or the path of a unix socket")
           .like("['127.0.0.1:587']"),
-      KeyEntry{"submission.http", "MAILROOM_SUBMISSION_HTTP", "",
-               "where mails are taken over HTTP: an address or the path of a unix socket; elsewhere than on loopback with the certificate",
-               as_written(&SubmissionSettings::http)}
+      KeyEntry{
+          "submission.http", "MAILROOM_SUBMISSION_HTTP", "",
+          "where mails are taken over HTTP: an address or the path of a unix socket; elsewhere than on loopback with the certificate",
+          as_written(&SubmissionSettings::http)}
           .needs_restart()
-          .option("submission", "--http ADDRESS", "take mails over HTTP here: 127.0.0.1:8587, or the path of a unix socket")
+          .option("submission", "--http ADDRESS",
+                  "take mails over HTTP here: 127.0.0.1:8587, or the path of a unix socket")
           .like("127.0.0.1:8587"),
       KeyEntry{"submission.timezone", "MAILROOM_SUBMISSION_TIMEZONE", "UTC",
                "time zone of times without one that come over HTTP, such as Europe/Vienna",

@@ -55,7 +55,8 @@ bool send(PGconn* session, const Statement& statement) {
   std::vector<const char*> values;
   for (const auto& value : statement.values)
     values.push_back(value.c_str());
-  return PQsendQueryParams(session, statement.sql.c_str(), static_cast<int>(values.size()), nullptr, values.data(), nullptr, nullptr, 0) == 1;
+  return PQsendQueryParams(session, statement.sql.c_str(), static_cast<int>(values.size()), nullptr,
+                           values.data(), nullptr, nullptr, 0) == 1;
 }
 
 }  // namespace

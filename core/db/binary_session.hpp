@@ -76,8 +76,8 @@ class BinarySession {
   /// Prepares the statement once. It is a transaction of its own: when the rows are here, it is committed.
   std::variant<TextRows, StatementFailure> run_prepared(const std::string& name, const std::string& sql,
                                                         const std::vector<const BinaryArray*>& values);
-  /// Runs the statements as one transaction, in one round trip, and returns the rows of each. It is committed when they are here. None of
-  /// them is stored if one fails.
+  /// Runs the statements as one transaction, in one round trip, and returns the rows of each. It is committed
+  /// when they are here. None of them is stored if one fails.
   std::variant<std::vector<TextRows>, StatementFailure> transact(const std::vector<Statement>& statements);
 
  private:

@@ -211,11 +211,13 @@ Findings judge_keys(db::Connection& connection) {
     if (key.revoked_at) continue;
     ++count;
     if (!key.problem.empty())
-      findings.push_back(failure(fmt::format("the key {} does not work: {}", shown_text(key.id), shown_text(key.problem)), {},
-                                 "do that, or mailroom key revoke " + key.id));
+      findings.push_back(
+          failure(fmt::format("the key {} does not work: {}", shown_text(key.id), shown_text(key.problem)),
+                  {}, "do that, or mailroom key revoke " + key.id));
   }
   if (count == 0) return {warning("there is no key for mails over HTTP", {}, "mailroom key create ROLE")};
-  if (findings.empty()) findings.push_back(fine(fmt::format("{} for mails over HTTP", counted(count, "key"))));
+  if (findings.empty())
+    findings.push_back(fine(fmt::format("{} for mails over HTTP", counted(count, "key"))));
   return findings;
 }
 
@@ -227,17 +229,24 @@ SELECT d.rolname AS role FROM pg_roles d
 WHERE d.rolcanlogin AND NOT d.rolsuper AND has_function_privilege(d.oid, 'mailroom_use_keys(bytea[], text)', 'EXECUTE')
   AND has_function_privilege(d.oid, to_regproc('mailroom_send')::oid, 'EXECUTE')
   AND NOT pg_has_role(d.oid, (SELECT c.relowner FROM pg_class c WHERE c.oid = 'mailroom_messages'::regclass), 'MEMBER') ORDER BY 1)"))
-    findings.push_back(warning(fmt::format("{}, which takes requests over HTTP, has the rights of the roles of keys before it has chosen one", shown_text(row.text("role"))), {},
-                               fmt::format("ALTER ROLE {} NOINHERIT; on 16 and newer also GRANT its roles again WITH INHERIT FALSE", row.text("role"))));
+    findings.push_back(warning(
+        fmt::format(
+            "{}, which takes requests over HTTP, has the rights of the roles of keys before it has chosen one",
+            shown_text(row.text("role"))),
+        {},
+        fmt::format("ALTER ROLE {} NOINHERIT; on 16 and newer also GRANT its roles again WITH INHERIT FALSE",
+                    row.text("role"))));
   return findings;
 }
 
 Finding judge_http(const std::string& text) {
   const auto address = config::parse_listen_address(text);
-  if (!address) return failure(fmt::format("submission.http is '{}', which is no address", shown_text(text)), {});
+  if (!address)
+    return failure(fmt::format("submission.http is '{}', which is no address", shown_text(text)), {});
   const auto said = greeting_at({.address = *address, .is_implicit_tls = true});
   return said ? fine(fmt::format("mails are taken over HTTP at {}", address->text()))
-              : warning(fmt::format("nobody takes mails over HTTP at {}", address->text()), {}, "start mailroom-submission.service, or run mailroom submission");
+              : warning(fmt::format("nobody takes mails over HTTP at {}", address->text()), {},
+                        "start mailroom-submission.service, or run mailroom submission");
 }
 
 /// Bounces of raw mails are recognized by their envelope alone.

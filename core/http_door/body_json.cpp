@@ -23,7 +23,8 @@ class TreeReader : public JsonReader {
   bool number_integer(number_integer_t value) override { return add(value); }
   bool number_unsigned(number_unsigned_t value) override {
     auto* const at = open_.empty() ? nullptr : &open_.back();
-    if (at != nullptr && value <= 255 && (at->value.is_binary() || (at->value.is_array() && at->value.empty()))) {
+    if (at != nullptr && value <= 255 &&
+        (at->value.is_binary() || (at->value.is_array() && at->value.empty()))) {
       if (!at->value.is_binary()) at->value = Json::binary({});
       at->value.get_binary().push_back(static_cast<std::uint8_t>(value));
       return true;
@@ -39,11 +40,13 @@ class TreeReader : public JsonReader {
   bool end_array() override { return end(); }
   bool key(string_t& name) override {
     auto& at = open_.back();
-    if (at.value.contains(name)) return refuse(fmt::format("the member `{}` comes twice", name.substr(0, 100)));
+    if (at.value.contains(name))
+      return refuse(fmt::format("the member `{}` comes twice", name.substr(0, 100)));
     at.key = std::move(name);
     return true;
   }
-  bool parse_error(std::size_t place, const std::string& /*token*/, const Json::exception& /*error*/) override {
+  bool parse_error(std::size_t place, const std::string& /*token*/,
+                   const Json::exception& /*error*/) override {
     return refuse(fmt::format("it is no JSON from octet {} on", place));
   }
 

@@ -22,16 +22,27 @@ namespace {
 
 constexpr std::size_t most_read = 262144;
 constexpr Milliseconds linger{2000};
-// Longer than the pools of clients keep theirs: a server that closes first makes a POST fail that nobody repeats.
+// Longer than the pools of clients keep theirs: a server that closes first makes a POST fail that nobody
+// repeats.
 constexpr Milliseconds longest_rest{75'000};
 constexpr Milliseconds longest_head{60'000};
 constexpr std::size_t slowest_rate = 10'000;
 
 const char* phrase_of(int status) {
-  constexpr std::array<std::pair<int, const char*>, 14> phrases{{{200, "OK"}, {400, "Bad Request"}, {401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"},
-                                                                 {405, "Method Not Allowed"}, {409, "Conflict"}, {413, "Content Too Large"}, {415, "Unsupported Media Type"},
-                                                                 {422, "Unprocessable Content"}, {429, "Too Many Requests"}, {500, "Internal Server Error"},
-                                                                 {503, "Service Unavailable"}, {408, "Request Timeout"}}};
+  constexpr std::array<std::pair<int, const char*>, 14> phrases{{{200, "OK"},
+                                                                 {400, "Bad Request"},
+                                                                 {401, "Unauthorized"},
+                                                                 {403, "Forbidden"},
+                                                                 {404, "Not Found"},
+                                                                 {405, "Method Not Allowed"},
+                                                                 {409, "Conflict"},
+                                                                 {413, "Content Too Large"},
+                                                                 {415, "Unsupported Media Type"},
+                                                                 {422, "Unprocessable Content"},
+                                                                 {429, "Too Many Requests"},
+                                                                 {500, "Internal Server Error"},
+                                                                 {503, "Service Unavailable"},
+                                                                 {408, "Request Timeout"}}};
   for (const auto& [code, phrase] : phrases)
     if (code == status) return phrase;
   return "Unknown";
@@ -43,12 +54,20 @@ const char* phrase_of(int status) {
 struct HttpCallbacks {
   static void read(bufferevent* /*stream*/, void* self) { static_cast<HttpConnection*>(self)->take(); }
   static void written(bufferevent* /*stream*/, void* self) { static_cast<HttpConnection*>(self)->written(); }
-  static void happened(bufferevent* /*stream*/, short what, void* self) { static_cast<HttpConnection*>(self)->happened(what); }
+  static void happened(bufferevent* /*stream*/, short what, void* self) {
+    static_cast<HttpConnection*>(self)->happened(what);
+  }
 };
 
-HttpConnection::HttpConnection(HttpDoor& door, event_base* base, std::uint64_t id, int fd, std::string peer, const submission::TlsServer* tls,
-                               std::size_t most_body)
-    : door_(door), id_(id), peer_(std::move(peer)), is_secure_(tls != nullptr), is_handshaking_(is_secure_), reader_(most_body), since_(steady_now()) {
+HttpConnection::HttpConnection(HttpDoor& door, event_base* base, std::uint64_t id, int fd, std::string peer,
+                               const submission::TlsServer* tls, std::size_t most_body)
+    : door_(door),
+      id_(id),
+      peer_(std::move(peer)),
+      is_secure_(tls != nullptr),
+      is_handshaking_(is_secure_),
+      reader_(most_body),
+      since_(steady_now()) {
   constexpr int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
   if (tls == nullptr) {
     stream_ = bufferevent_socket_new(base, fd, options);
@@ -95,9 +114,12 @@ void HttpConnection::take() {
     const auto event = reader_.take(text);
     evbuffer_drain(input, piece - text.size());
     const auto held = reader_.held();
-    const bool has_room = door_.hold(static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(std::exchange(held_, held)));
+    const bool has_room = door_.hold(static_cast<std::ptrdiff_t>(held) -
+                                     static_cast<std::ptrdiff_t>(std::exchange(held_, held)));
     if (!has_room && event == HttpReader::Event::more) {
-      door_.refuse(*this, {Problem::unavailable, "Too many requests at a time: nothing was stored, try again later"}, true);
+      door_.refuse(*this,
+                   {Problem::unavailable, "Too many requests at a time: nothing was stored, try again later"},
+                   true);
       return;
     }
     if (event == HttpReader::Event::head) method_ = reader_.request().method;

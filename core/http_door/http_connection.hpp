@@ -23,7 +23,8 @@ class HttpDoor;
 class HttpConnection {
  public:
   /// Takes the socket. `tls`: null without TLS.
-  HttpConnection(HttpDoor& door, event_base* base, std::uint64_t id, int fd, std::string peer, const submission::TlsServer* tls, std::size_t most_body);
+  HttpConnection(HttpDoor& door, event_base* base, std::uint64_t id, int fd, std::string peer,
+                 const submission::TlsServer* tls, std::size_t most_body);
   ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;

@@ -1,4 +1,5 @@
-// The thread of the loop speaks with clients; verdicts of the database come from other threads, and are given by this one.
+// The thread of the loop speaks with clients; verdicts of the database come from other threads, and are given
+// by this one.
 
 #include "http_door/http_door.hpp"
 
@@ -52,8 +53,10 @@ std::string peer_of(const sockaddr* address) {
 /// New for each request without a key. Those of one time lie together in the index.
 std::string own_key() {
   std::array<std::uint8_t, 16> bytes{};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) throw Error(ExitCode::failed, "no random bytes");
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()).time_since_epoch().count();
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
+    throw Error(ExitCode::failed, "no random bytes");
+  const auto seconds =
+      std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()).time_since_epoch().count();
   return fmt::format("http:{:08x}:{}", seconds, hex_text(bytes));
 }
 
@@ -76,12 +79,18 @@ std::string field_of(const std::string& message) {
 HttpDoor::HttpDoor(HttpOptions options, const Shape& shape, submission::Service& service, Log& log)
     : options_(std::move(options)), shape_(shape), service_(service), log_(log) {
   listener_ = evconnlistener_new(
-      service_.loop(), [](evconnlistener*, evutil_socket_t fd, sockaddr* address, int, void* self) { static_cast<HttpDoor*>(self)->accept(fd, peer_of(address)); }, this,
-      LEV_OPT_CLOSE_ON_EXEC, 0, options_.fd);
+      service_.loop(),
+      [](evconnlistener*, evutil_socket_t fd, sockaddr* address, int, void* self) {
+        static_cast<HttpDoor*>(self)->accept(fd, peer_of(address));
+      },
+      this, LEV_OPT_CLOSE_ON_EXEC, 0, options_.fd);
   if (listener_ == nullptr) throw Error(ExitCode::failed, "cannot listen for HTTP");
   // Too many descriptors, as a rule: the next turn tries again.
-  evconnlistener_set_error_cb(listener_, [](evconnlistener* refused, void*) { evconnlistener_disable(refused); });
-  verdicts_event_ = event_new(service_.loop(), -1, EV_PERSIST, [](int, short, void* self) { static_cast<HttpDoor*>(self)->take_verdicts(); }, this);
+  evconnlistener_set_error_cb(listener_,
+                              [](evconnlistener* refused, void*) { evconnlistener_disable(refused); });
+  verdicts_event_ = event_new(
+      service_.loop(), -1, EV_PERSIST,
+      [](int, short, void* self) { static_cast<HttpDoor*>(self)->take_verdicts(); }, this);
   lookups_ = std::make_unique<Questions>(options_.database, lookup_threads);
   questions_ = std::make_unique<Questions>(options_.database, question_threads);
 }
@@ -98,7 +107,8 @@ HttpDoor::~HttpDoor() {
 void HttpDoor::accept(int fd, const std::string& peer) {
   const auto found = per_address_.find(peer);
   const bool is_full = connections_.size() >= options_.connections ||
-                       (peer != submission::local_client && found != per_address_.end() && found->second >= options_.connections_per_address);
+                       (peer != submission::local_client && found != per_address_.end() &&
+                        found->second >= options_.connections_per_address);
   if (is_full) {
     ::close(fd);
     return;
@@ -108,7 +118,9 @@ void HttpDoor::accept(int fd, const std::string& peer) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   const auto id = next_++;
-  auto connection = std::make_unique<HttpConnection>(*this, service_.loop(), id, fd, peer, options_.is_secure ? service_.tls() : nullptr, options_.most_body);
+  auto connection =
+      std::make_unique<HttpConnection>(*this, service_.loop(), id, fd, peer,
+                                       options_.is_secure ? service_.tls() : nullptr, options_.most_body);
   if (connection->is_broken()) return;
   ++per_address_[peer];
   connections_[id] = std::move(connection);
@@ -117,7 +129,8 @@ void HttpDoor::accept(int fd, const std::string& peer) {
 void HttpDoor::drop(std::uint64_t id) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
-  if (const auto address = per_address_.find(found->second->peer()); address != per_address_.end() && --address->second == 0)
+  if (const auto address = per_address_.find(found->second->peer());
+      address != per_address_.end() && --address->second == 0)
     per_address_.erase(address);
   waiting_.erase(found->second->waits_for());
   connections_.erase(found);
@@ -131,7 +144,9 @@ std::uint64_t HttpDoor::begin_wait(HttpConnection& connection) {
 }
 
 Surroundings HttpDoor::surroundings() const {
-  return {.now = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()), .timezone = options_.timezone, .from = options_.from};
+  return {.now = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()),
+          .timezone = options_.timezone,
+          .from = options_.from};
 }
 
 void HttpDoor::answer(HttpConnection& connection, const Answer& given, const std::string& more, bool ends) {
@@ -152,19 +167,25 @@ void HttpDoor::refuse(HttpConnection& connection, const Fault& fault, bool ends)
                                   {"status", given.status},
                                   {"field", field_of(fault.message)}});
   std::string more;
-  if (fault.problem == Problem::no_such_method) more = fmt::format("Allow: {}\r\n", shape_.methods_of(connection.reader().request().path));
-  if (fault.problem == Problem::unavailable || fault.problem == Problem::not_known) more = "Retry-After: 5\r\n";
+  if (fault.problem == Problem::no_such_method)
+    more = fmt::format("Allow: {}\r\n", shape_.methods_of(connection.reader().request().path));
+  if (fault.problem == Problem::unavailable || fault.problem == Problem::not_known)
+    more = "Retry-After: 5\r\n";
   if (fault.problem == Problem::over_rate && who)
-    more = fmt::format("Retry-After: {}\r\n", std::max(1, static_cast<int>(std::ceil(service_.seconds_to_next(who->role)))));
+    more = fmt::format("Retry-After: {}\r\n",
+                       std::max(1, static_cast<int>(std::ceil(service_.seconds_to_next(who->role)))));
   answer(connection, given, more, ends);
 }
 
 std::string HttpDoor::rate_headers(const std::string& role) const {
   const auto rate = role.empty() ? std::nullopt : service_.terms_of(role).rate;
   if (!rate) return {};
-  const auto period = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(rate->period).count());
-  return fmt::format("ratelimit-limit: {0}\r\nratelimit-remaining: {1}\r\nratelimit-reset: {2}\r\nratelimit-policy: {0};w={3}\r\n", rate->count,
-                     service_.mails_left(role), static_cast<std::int64_t>(std::ceil(service_.seconds_to_full(role))), period);
+  const auto period =
+      std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(rate->period).count());
+  return fmt::format(
+      "ratelimit-limit: {0}\r\nratelimit-remaining: {1}\r\nratelimit-reset: {2}\r\nratelimit-policy: {0};w={3}\r\n",
+      rate->count, service_.mails_left(role),
+      static_cast<std::int64_t>(std::ceil(service_.seconds_to_full(role))), period);
 }
 
 void HttpDoor::happened(HttpConnection& connection, HttpReader::Event event) {
@@ -174,7 +195,10 @@ void HttpDoor::happened(HttpConnection& connection, HttpReader::Event event) {
     case HttpReader::Event::whole:
       return carry_out(connection);
     case HttpReader::Event::malformed:
-      return refuse(connection, {Problem::bad_request, fmt::format("The request is no HTTP: {}", connection.reader().problem())}, true);
+      return refuse(
+          connection,
+          {Problem::bad_request, fmt::format("The request is no HTTP: {}", connection.reader().problem())},
+          true);
     case HttpReader::Event::too_large:
       return refuse(connection, {Problem::too_large, ""}, true);
     case HttpReader::Event::more:
@@ -195,28 +219,32 @@ void HttpDoor::look_at_key(HttpConnection& connection) {
     refuse(connection, fault, has_body);
   };
   if (is_stopping_) return refuse_head({Problem::unavailable, ""});
-  if (service_.closed()) return refuse_head({Problem::unavailable, "This database is a copy or a standby, and takes no mail: nothing was stored"});
+  if (service_.closed())
+    return refuse_head({Problem::unavailable,
+                        "This database is a copy or a standby, and takes no mail: nothing was stored"});
   const auto header = request.header("authorization");
   if (!header) return refuse_head({Problem::no_key, ""});
   const auto key = bearer_of(*header);
   if (!key || !api_keys::has_form(*key, shape_.key_prefix())) return refuse_head({Problem::bad_key, ""});
   const auto digest = hex_text(api_keys::digest_of(*key));
   const auto known = known_.find(digest);
-  if (known != known_.end() && known->second.until > steady_now()) return let_in(connection, known->second.credentials);
+  if (known != known_.end() && known->second.until > steady_now())
+    return let_in(connection, known->second.credentials);
   const auto waits = begin_wait(connection);
-  const bool is_asked = lookups_->ask([this, waits, digest, id = api_keys::id_of(*key)](KeyedSession& session) {
-    auto found = session.find(digest);
-    Verdict verdict{.request = waits, .is_about_key = true};
-    if (auto* away = std::get_if<Away>(&found)) {
-      verdict.what = Fault{Problem::unavailable, ""};
-    } else if (auto& credentials = std::get<std::optional<Credentials>>(found)) {
-      credentials->id = id;
-      verdict.credentials = std::move(credentials);
-    } else {
-      verdict.what = Fault{Problem::bad_key, ""};
-    }
-    tell(std::move(verdict));
-  });
+  const bool is_asked =
+      lookups_->ask([this, waits, digest, id = api_keys::id_of(*key)](KeyedSession& session) {
+        auto found = session.find(digest);
+        Verdict verdict{.request = waits, .is_about_key = true};
+        if (auto* away = std::get_if<Away>(&found)) {
+          verdict.what = Fault{Problem::unavailable, ""};
+        } else if (auto& credentials = std::get<std::optional<Credentials>>(found)) {
+          credentials->id = id;
+          verdict.credentials = std::move(credentials);
+        } else {
+          verdict.what = Fault{Problem::bad_key, ""};
+        }
+        tell(std::move(verdict));
+      });
   if (is_asked) return;
   waiting_.erase(waits);
   refuse_head({Problem::unavailable, ""});
@@ -229,7 +257,8 @@ void HttpDoor::let_in(HttpConnection& connection, const Credentials& credentials
   std::optional<Fault> fault;
   if (credentials.may_only_send && !shape_.is_sending(request.method, request.path)) {
     fault = Fault{Problem::sending_key, ""};
-  } else if (const auto encoding = request.header("content-encoding"); encoding && lower_case(*encoding) != "identity") {
+  } else if (const auto encoding = request.header("content-encoding");
+             encoding && lower_case(*encoding) != "identity") {
     fault = Fault{Problem::encoded, ""};
   }
   if (!fault) return connection.go_on_with_body();
@@ -242,8 +271,13 @@ void HttpDoor::carry_out(HttpConnection& connection) {
   const auto& request = connection.reader().request();
   const auto terms = service_.terms_of(credentials.role);
   const auto key = request.header("idempotency-key");
-  auto read = key && !is_utf8(*key) ? std::variant<Operation, Fault>(Fault{Problem::bad_idempotency_key, "The idempotency key is not UTF-8."})
-                                    : shape_.read(request, {.senders = terms.senders, .header_options = terms.header_options, .may_only_send = credentials.may_only_send}, surroundings());
+  auto read = key && !is_utf8(*key) ? std::variant<Operation, Fault>(Fault{
+                                          Problem::bad_idempotency_key, "The idempotency key is not UTF-8."})
+                                    : shape_.read(request,
+                                                  {.senders = terms.senders,
+                                                   .header_options = terms.header_options,
+                                                   .may_only_send = credentials.may_only_send},
+                                                  surroundings());
   if (const auto* fault = std::get_if<Fault>(&read)) {
     refuse(connection, *fault);
     connection.reader().take_request();
@@ -253,9 +287,10 @@ void HttpDoor::carry_out(HttpConnection& connection) {
   auto& operation = std::get<Operation>(read);
   if (auto* wanted = std::get_if<Post>(&operation)) return post(connection, credentials, std::move(*wanted));
   const auto waits = begin_wait(connection);
-  const bool is_asked = questions_->ask([this, waits, credentials, operation, around = surroundings()](KeyedSession& session) {
-    tell({.request = waits, .what = answer_to(operation, credentials, shape_, around, session)});
-  });
+  const bool is_asked =
+      questions_->ask([this, waits, credentials, operation, around = surroundings()](KeyedSession& session) {
+        tell({.request = waits, .what = answer_to(operation, credentials, shape_, around, session)});
+      });
   if (is_asked) return;
   waiting_.erase(waits);
   refuse(connection, {Problem::unavailable, ""});
@@ -273,7 +308,12 @@ PostWriter& HttpDoor::writer_of(const std::string& role) {
   auto& writer = writers_[role];
   if (!writer)
     writer = std::make_unique<PostWriter>(
-        WriterSetting{.access = options_.database, .shape = shape_, .tell = [this](Verdict verdict) { tell(std::move(verdict)); }, .log = log_, .commits = commits_}, role);
+        WriterSetting{.access = options_.database,
+                      .shape = shape_,
+                      .tell = [this](Verdict verdict) { tell(std::move(verdict)); },
+                      .log = log_,
+                      .commits = commits_},
+        role);
   return *writer;
 }
 
@@ -317,7 +357,8 @@ void HttpDoor::give(Verdict verdict) {
     let_in(connection, *verdict.credentials);
   } else if (const auto* fault = std::get_if<Fault>(&verdict.what)) {
     // It was good a while ago: the next request asks again.
-    if (fault->problem == Problem::bad_key && connection.credentials()) known_.erase(connection.credentials()->digest);
+    if (fault->problem == Problem::bad_key && connection.credentials())
+      known_.erase(connection.credentials()->digest);
     const bool has_body = verdict.is_about_key && connection.reader().has_body();
     if (verdict.is_about_key && !has_body) connection.reader().take_request();
     refuse(connection, *fault, has_body);

@@ -1,5 +1,5 @@
-// Takes requests over HTTP in the loop of the service, and stores mails with the roles of their keys. What the requests are like, the shape
-// knows.
+// Takes requests over HTTP in the loop of the service, and stores mails with the roles of their keys. What
+// the requests are like, the shape knows.
 #pragma once
 
 #include <atomic>

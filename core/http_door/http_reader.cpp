@@ -1,5 +1,5 @@
-// One state for each part of a request. A line ends with CRLF, and with nothing else: whoever takes another end could see another request
-// than a proxy in front.
+// One state for each part of a request. A line ends with CRLF, and with nothing else: whoever takes another
+// end could see another request than a proxy in front.
 
 #include "http_door/http_reader.hpp"
 
@@ -19,7 +19,8 @@ constexpr std::size_t most_headers = 100;
 /// RFC 9110, section 5.6.2.
 bool is_token(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
+    return std::isalnum(c) != 0 ||
+           std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
 
@@ -37,7 +38,8 @@ bool has_word(std::string_view list, std::string_view word) {
 }  // namespace
 
 std::optional<std::string_view> Request::header(std::string_view name) const {
-  const auto found = std::ranges::find(headers, name, [](const auto& each) { return std::string_view(each.first); });
+  const auto found =
+      std::ranges::find(headers, name, [](const auto& each) { return std::string_view(each.first); });
   if (found == headers.end()) return std::nullopt;
   return std::string_view(found->second);
 }
@@ -129,13 +131,15 @@ HttpReader::Event HttpReader::line(std::string_view text) {
 HttpReader::Event HttpReader::first_line(std::string_view text) {
   const auto first = text.find(' ');
   const auto second = text.find(' ', first == std::string_view::npos ? first : first + 1);
-  if (second == std::string_view::npos || text.find(' ', second + 1) != std::string_view::npos || has_control(text))
+  if (second == std::string_view::npos || text.find(' ', second + 1) != std::string_view::npos ||
+      has_control(text))
     return broken("the first line is no request");
   request_.method = text.substr(0, first);
   request_.path = text.substr(first + 1, second - first - 1);
   const auto version = text.substr(second + 1);
   is_old_ = version == "HTTP/1.0";
-  if (!is_token(request_.method) || !request_.path.starts_with('/')) return broken("the first line is no request");
+  if (!is_token(request_.method) || !request_.path.starts_with('/'))
+    return broken("the first line is no request");
   if (!is_old_ && version != "HTTP/1.1") return broken("the version is not HTTP/1.1");
   keeps_alive_ = !is_old_;
   state_ = State::headers;
@@ -144,7 +148,8 @@ HttpReader::Event HttpReader::first_line(std::string_view text) {
 
 HttpReader::Event HttpReader::header(std::string_view text) {
   const auto colon = text.find(':');
-  if (colon == std::string_view::npos || !is_token(text.substr(0, colon))) return broken("a header has no name");
+  if (colon == std::string_view::npos || !is_token(text.substr(0, colon)))
+    return broken("a header has no name");
   const auto value = trimmed(text.substr(colon + 1));
   if (has_control(value)) return broken("a header has a control character");
   if (request_.headers.size() >= most_headers) return larger();
@@ -161,7 +166,8 @@ HttpReader::Event HttpReader::end_of_head() {
     if (name == "content-length") {
       ++lengths;
       length = parse_number<std::size_t>(value);
-      if (!length || value.find_first_not_of("0123456789") != std::string::npos) return broken("Content-Length is no number");
+      if (!length || value.find_first_not_of("0123456789") != std::string::npos)
+        return broken("Content-Length is no number");
     } else if (name == "transfer-encoding") {
       ++encodings;
       if (lower_case(value) != "chunked") return broken("Transfer-Encoding is not chunked");
@@ -184,7 +190,8 @@ HttpReader::Event HttpReader::end_of_head() {
 
 HttpReader::Event HttpReader::chunk_size(std::string_view text) {
   const auto digits = trimmed(text.substr(0, text.find(';')));
-  if (digits.empty() || digits.size() > 8 || !std::ranges::all_of(digits, [](unsigned char c) { return std::isxdigit(c) != 0; }))
+  if (digits.empty() || digits.size() > 8 ||
+      !std::ranges::all_of(digits, [](unsigned char c) { return std::isxdigit(c) != 0; }))
     return broken("a chunk has no size");
   left_ = 0;
   for (const char c : digits)

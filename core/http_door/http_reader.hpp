@@ -1,4 +1,5 @@
-// Reads the requests of one connection, without a socket (RFC 9112). What could be read in two ways ends the connection.
+// Reads the requests of one connection, without a socket (RFC 9112). What could be read in two ways ends the
+// connection.
 #pragma once
 
 #include <cstddef>

@@ -30,12 +30,14 @@ std::string array_of(const std::vector<std::string>& digests) {
 KeyedSession::KeyedSession(const submission::DatabaseAccess& access) : access_(access) {}
 
 std::string KeyedSession::qualified(std::string_view name) const {
-  return access_.target.schema.empty() ? std::string(name) : quoted_role(access_.target.schema) + "." + std::string(name);
+  return access_.target.schema.empty() ? std::string(name)
+                                       : quoted_role(access_.target.schema) + "." + std::string(name);
 }
 
 bool KeyedSession::connect(Away& away) {
   if (session_ && session_->is_open()) return true;
-  session_.emplace(access_.target, "", "", "mailroom submission", submission::patience_of_statement(access_.patience));
+  session_.emplace(access_.target, "", "", "mailroom submission",
+                   submission::patience_of_statement(access_.patience));
   if (!session_->is_open()) {
     away.reason = session_->problem();
     return false;
@@ -45,21 +47,23 @@ bool KeyedSession::connect(Away& away) {
   return session_->is_open();
 }
 
-std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> KeyedSession::run(const std::vector<std::string>& digests,
-                                                                                     const std::string& role,
-                                                                                     const std::vector<db::Statement>& statements,
-                                                                                     Milliseconds wait) {
+std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> KeyedSession::run(
+    const std::vector<std::string>& digests, const std::string& role,
+    const std::vector<db::Statement>& statements, Milliseconds wait) {
   Away away;
   if (!connect(away)) return away;
-  std::vector<db::Statement> all{{.sql = fmt::format("SELECT {}($1::bytea[], $2)", qualified("mailroom_use_keys")), .values = {array_of(digests), role}},
-                                 {.sql = "SET LOCAL ROLE " + quoted_role(role)},
-                                 {.sql = fmt::format("SET LOCAL lock_timeout = {}", wait.count())}};
+  std::vector<db::Statement> all{
+      {.sql = fmt::format("SELECT {}($1::bytea[], $2)", qualified("mailroom_use_keys")),
+       .values = {array_of(digests), role}},
+      {.sql = "SET LOCAL ROLE " + quoted_role(role)},
+      {.sql = fmt::format("SET LOCAL lock_timeout = {}", wait.count())}};
   all.insert(all.end(), statements.begin(), statements.end());
   auto result = session_->transact(all);
   if (auto* failure = std::get_if<db::StatementFailure>(&result)) {
     if (session_->is_open() && !submission::may_pass(failure->sqlstate)) return std::move(*failure);
     // A key that is not good, and a lock or a conflict, which leave the session as it was.
-    if (session_->is_open() && (failure->sqlstate == "28000" || failure->sqlstate == "55P03" || failure->sqlstate.starts_with("40")))
+    if (session_->is_open() &&
+        (failure->sqlstate == "28000" || failure->sqlstate == "55P03" || failure->sqlstate.starts_with("40")))
       return std::move(*failure);
     away.reason = failure->message;
     away.may_be_stored = failure->sqlstate.empty();
@@ -74,7 +78,9 @@ std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> KeyedSession
 std::variant<std::optional<Credentials>, Away> KeyedSession::find(const std::string& digest) {
   Away away;
   if (!connect(away)) return away;
-  auto result = session_->transact({{.sql = fmt::format("SELECT role, permission FROM {}($1::bytea)", qualified("mailroom_find_key")), .values = {"\\x" + digest}}});
+  auto result = session_->transact(
+      {{.sql = fmt::format("SELECT role, permission FROM {}($1::bytea)", qualified("mailroom_find_key")),
+        .values = {"\\x" + digest}}});
   if (const auto* failure = std::get_if<db::StatementFailure>(&result)) {
     away.reason = failure->message;
     if (!session_->is_open()) session_.reset();
@@ -82,7 +88,10 @@ std::variant<std::optional<Credentials>, Away> KeyedSession::find(const std::str
   }
   const auto& rows = std::get<std::vector<db::TextRows>>(result).front();
   if (rows.empty() || rows.front().at("role").empty()) return std::nullopt;
-  return Credentials{.digest = digest, .id = {}, .role = rows.front().at("role"), .may_only_send = rows.front().at("permission") == "sending_access"};
+  return Credentials{.digest = digest,
+                     .id = {},
+                     .role = rows.front().at("role"),
+                     .may_only_send = rows.front().at("permission") == "sending_access"};
 }
 
 }  // namespace mailroom::http_door

@@ -32,8 +32,9 @@ class KeyedSession {
   explicit KeyedSession(const submission::DatabaseAccess& access);
 
   /// Rows of each statement, committed, as `role`, while all keys of `digests` are good. `wait`: for locks.
-  std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> run(const std::vector<std::string>& digests, const std::string& role,
-                                                                         const std::vector<db::Statement>& statements, Milliseconds wait);
+  std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> run(
+      const std::vector<std::string>& digests, const std::string& role,
+      const std::vector<db::Statement>& statements, Milliseconds wait);
   /// The role of a key; none if it is not good.
   std::variant<std::optional<Credentials>, Away> find(const std::string& digest);
   /// `mailroom_send_each` in the schema.

@@ -25,13 +25,16 @@ constexpr const char* row_of_mail =
 
 class Asker {
  public:
-  Asker(const Credentials& credentials, KeyedSession& session) : credentials_(credentials), session_(session) {}
+  Asker(const Credentials& credentials, KeyedSession& session)
+      : credentials_(credentials), session_(session) {}
 
   Result ask(const std::string& sql, std::vector<std::string> values) {
-    auto result = session_.run({credentials_.digest}, credentials_.role, {{.sql = sql, .values = std::move(values)}}, wait_for_locks);
+    auto result = session_.run({credentials_.digest}, credentials_.role,
+                               {{.sql = sql, .values = std::move(values)}}, wait_for_locks);
     if (std::holds_alternative<Away>(result)) return Fault{Problem::unavailable, ""};
     if (const auto* failure = std::get_if<db::StatementFailure>(&result)) {
-      if (failure->sqlstate == "28000" || failure->statement < statements_before) return Fault{Problem::bad_key, ""};
+      if (failure->sqlstate == "28000" || failure->statement < statements_before)
+        return Fault{Problem::bad_key, ""};
       if (failure->sqlstate == "P0002") return Fault{Problem::no_such_message, ""};
       if (failure->sqlstate == "42501") return Fault{Problem::no_right, ""};
       return Fault{Problem::unavailable, ""};
@@ -58,7 +61,8 @@ struct AnswerTo {
 };
 
 std::variant<Answer, Fault> AnswerTo::operator()(const Get& get) {
-  auto result = asker.ask(fmt::format("SELECT {} FROM {}($1::uuid) e", row_of_mail, asker.name("mailroom_email")), {get.id});
+  auto result = asker.ask(
+      fmt::format("SELECT {} FROM {}($1::uuid) e", row_of_mail, asker.name("mailroom_email")), {get.id});
   if (auto* fault = std::get_if<Fault>(&result)) return std::move(*fault);
   const auto& rows = std::get<db::TextRows>(result);
   if (rows.empty()) return Fault{Problem::no_such_message, ""};
@@ -66,9 +70,10 @@ std::variant<Answer, Fault> AnswerTo::operator()(const Get& get) {
 }
 
 std::variant<Answer, Fault> AnswerTo::operator()(const List& list) {
-  auto result = asker.ask(fmt::format("SELECT {} FROM {}($1::integer, nullif($2, '')::uuid, nullif($3, '')::uuid) e", row_of_mail,
-                                      asker.name("mailroom_emails")),
-                          {std::to_string(list.limit + 1), list.older_than, list.newer_than});
+  auto result =
+      asker.ask(fmt::format("SELECT {} FROM {}($1::integer, nullif($2, '')::uuid, nullif($3, '')::uuid) e",
+                            row_of_mail, asker.name("mailroom_emails")),
+                {std::to_string(list.limit + 1), list.older_than, list.newer_than});
   if (auto* fault = std::get_if<Fault>(&result)) return std::move(*fault);
   auto& rows = std::get<db::TextRows>(result);
   const bool has_more = rows.size() > static_cast<std::size_t>(list.limit);
@@ -81,8 +86,8 @@ std::variant<Answer, Fault> AnswerTo::operator()(const List& list) {
 }
 
 std::variant<Answer, Fault> AnswerTo::operator()(const Move& move) {
-  auto result = asker.ask(fmt::format("SELECT {}(e.message, $2::timestamptz) AS moved FROM {}($1::uuid) e", asker.name("mailroom_reschedule"),
-                                      asker.name("mailroom_email")),
+  auto result = asker.ask(fmt::format("SELECT {}(e.message, $2::timestamptz) AS moved FROM {}($1::uuid) e",
+                                      asker.name("mailroom_reschedule"), asker.name("mailroom_email")),
                           {move.id, precise_moment_text(move.to)});
   if (auto* fault = std::get_if<Fault>(&result)) return std::move(*fault);
   const auto& rows = std::get<db::TextRows>(result);
@@ -103,14 +108,17 @@ Reach reach_of(const db::TextRows& rows) {
   for (const auto& row : rows) {
     const auto& state = row.at("state");
     ++reach.all;
-    if (is_one_of(state, {"accepted", "delivered", "bounced", "complained", "unknown", "emitted"})) ++reach.have;
+    if (is_one_of(state, {"accepted", "delivered", "bounced", "complained", "unknown", "emitted"}))
+      ++reach.have;
     if (state == "leased") ++reach.open;
   }
   return reach;
 }
 
 std::variant<Answer, Fault> AnswerTo::operator()(const Cancel& cancel) {
-  auto result = asker.ask(fmt::format("SELECT e.message, {}(e.message) AS result FROM {}($1::uuid) e", asker.name("mailroom_cancel"), asker.name("mailroom_email")), {cancel.id});
+  auto result = asker.ask(fmt::format("SELECT e.message, {}(e.message) AS result FROM {}($1::uuid) e",
+                                      asker.name("mailroom_cancel"), asker.name("mailroom_email")),
+                          {cancel.id});
   if (auto* fault = std::get_if<Fault>(&result)) return std::move(*fault);
   const auto& rows = std::get<db::TextRows>(result);
   if (rows.empty()) return Fault{Problem::no_such_message, ""};
@@ -118,23 +126,31 @@ std::variant<Answer, Fault> AnswerTo::operator()(const Cancel& cancel) {
   const auto message = rows.front().at("message");
   const auto end = steady_now() + wait_for_batch;
   for (;;) {
-    auto states = asker.ask(fmt::format("SELECT state FROM {}($1::bigint)", asker.name("mailroom_message_status")), {message});
+    auto states = asker.ask(
+        fmt::format("SELECT state FROM {}($1::bigint)", asker.name("mailroom_message_status")), {message});
     if (auto* fault = std::get_if<Fault>(&states)) return std::move(*fault);
     const auto reach = reach_of(std::get<db::TextRows>(states));
     if (reach.open == 0 && reach.have == 0) return shape.changed(lower_case(cancel.id));
     if (reach.open == 0)
-      return Fault{Problem::bad_value, fmt::format("This email cannot be cancelled any more: it has left for {} of {} recipients, and the others get none",
-                                                   reach.have, reach.all)};
+      return Fault{
+          Problem::bad_value,
+          fmt::format(
+              "This email cannot be cancelled any more: it has left for {} of {} recipients, and the others get none",
+              reach.have, reach.all)};
     if (steady_now() >= end)
-      return Fault{Problem::bad_value, fmt::format("This email is just being sent to {} of {} recipients, and may arrive; the others get none", reach.open + reach.have, reach.all)};
+      return Fault{
+          Problem::bad_value,
+          fmt::format(
+              "This email is just being sent to {} of {} recipients, and may arrive; the others get none",
+              reach.open + reach.have, reach.all)};
     std::this_thread::sleep_for(next_look_at_batch);
   }
 }
 
 }  // namespace
 
-std::variant<Answer, Fault> answer_to(const Operation& operation, const Credentials& credentials, const Shape& shape, const Surroundings& around,
-                                      KeyedSession& session) {
+std::variant<Answer, Fault> answer_to(const Operation& operation, const Credentials& credentials,
+                                      const Shape& shape, const Surroundings& around, KeyedSession& session) {
   return std::visit(AnswerTo{shape, around, Asker(credentials, session)}, operation);
 }
 

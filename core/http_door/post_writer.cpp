@@ -30,7 +30,9 @@ class PostStore : public submission::GroupStore<PostWork> {
   }
 
  private:
-  void refuse(const PostWork& work, const Fault& fault) { setting_.tell({.request = work.request, .what = fault}); }
+  void refuse(const PostWork& work, const Fault& fault) {
+    setting_.tell({.request = work.request, .what = fault});
+  }
   void say_stored(const PostWork& work, const db::TextRows& rows);
   Fault fault_of(const PostWork& work, const db::StatementFailure& failure) const;
   /// True if it has its answer.
@@ -47,8 +49,10 @@ bool PostStore::store(std::vector<PostWork>& group) {
   std::vector<db::Statement> statements;
   for (const auto& work : group) {
     digests.insert(work.credentials.digest);
-    statements.push_back({.sql = fmt::format("SELECT place, email_id, problem FROM {}($1::jsonb, $2::boolean)", session_.qualified("mailroom_send_each")),
-                          .values = {work.mails, work.post.is_permissive ? "true" : "false"}});
+    statements.push_back(
+        {.sql = fmt::format("SELECT place, email_id, problem FROM {}($1::jsonb, $2::boolean)",
+                            session_.qualified("mailroom_send_each")),
+         .values = {work.mails, work.post.is_permissive ? "true" : "false"}});
   }
   auto result = session_.run({digests.begin(), digests.end()}, role_, statements, wait_of_group);
   if (const auto* away = std::get_if<Away>(&result)) {
@@ -76,7 +80,8 @@ void PostStore::say_stored(const PostWork& work, const db::TextRows& rows) {
   std::size_t count = 0;
   for (const auto& row : rows) {
     const auto place = parse_number<std::size_t>(row.at("place")).value_or(0);
-    all.push_back({.place = work.post.places.at(place), .id = row.at("email_id"), .problem = row.at("problem")});
+    all.push_back(
+        {.place = work.post.places.at(place), .id = row.at("email_id"), .problem = row.at("problem")});
     count += all.back().problem.empty() ? 1 : 0;
   }
   setting_.tell({.request = work.request, .what = setting_.shape.posted(work.post, all), .stored = count});
@@ -97,22 +102,27 @@ bool PostStore::refused(PostWork& work, const db::StatementFailure& failure) {
 }
 
 Fault PostStore::fault_of(const PostWork& work, const db::StatementFailure& failure) const {
-  const auto words = failure.hint.empty() ? failure.message : fmt::format("{}; {}", failure.message, failure.hint);
+  const auto words =
+      failure.hint.empty() ? failure.message : fmt::format("{}; {}", failure.message, failure.hint);
   if (failure.sqlstate == "28000") return {Problem::bad_key, ""};
   if (failure.statement < statements_before) {
-    setting_.log.error("cannot act as the role of a key", {{"key", work.credentials.id}, {"role", role_}, {"reason", words}});
+    setting_.log.error("cannot act as the role of a key",
+                       {{"key", work.credentials.id}, {"role", role_}, {"reason", words}});
     return {Problem::bad_key, ""};
   }
   if (failure.sqlstate == "42501") {
-    setting_.log.warn("a role may not ask for this", {{"key", work.credentials.id}, {"role", role_}, {"reason", words}});
+    setting_.log.warn("a role may not ask for this",
+                      {{"key", work.credentials.id}, {"role", role_}, {"reason", words}});
     return {Problem::no_right, ""};
   }
   if (failure.sqlstate == "23505") return {Problem::other_content, ""};
   if (failure.sqlstate.starts_with("22") || failure.sqlstate.starts_with("23")) {
     const auto place = work.post.is_batch ? parse_number<std::size_t>(failure.detail) : std::nullopt;
-    return setting_.shape.refusal(failure.message, place ? std::optional(work.post.places.at(*place)) : std::nullopt);
+    return setting_.shape.refusal(failure.message,
+                                  place ? std::optional(work.post.places.at(*place)) : std::nullopt);
   }
-  setting_.log.error("the database refuses a mail", {{"role", role_}, {"sqlstate", failure.sqlstate}, {"reason", words}});
+  setting_.log.error("the database refuses a mail",
+                     {{"role", role_}, {"sqlstate", failure.sqlstate}, {"reason", words}});
   return {Problem::unavailable, ""};
 }
 
@@ -121,7 +131,8 @@ Fault PostStore::fault_of(const PostWork& work, const db::StatementFailure& fail
 PostWriter::PostWriter(const WriterSetting& setting, const std::string& role)
     : writer_(std::make_unique<PostStore>(setting, role), setting.access.patience) {}
 
-PostWork make_work(std::uint64_t request, const Credentials& credentials, Post post, const std::string& own_key) {
+PostWork make_work(std::uint64_t request, const Credentials& credentials, Post post,
+                   const std::string& own_key) {
   PostWork work;
   work.request = request;
   work.credentials = credentials;

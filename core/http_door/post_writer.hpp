@@ -54,6 +54,7 @@ class PostWriter {
 };
 
 /// The work of a request whose key is that of the request, or `own_key`, so that it can be run again.
-PostWork make_work(std::uint64_t request, const Credentials& credentials, Post post, const std::string& own_key);
+PostWork make_work(std::uint64_t request, const Credentials& credentials, Post post,
+                   const std::string& own_key);
 
 }  // namespace mailroom::http_door

@@ -1,5 +1,5 @@
-// The seam to an API that programs know: it makes of a request what is asked for, and of what became of it an answer. All else of the
-// service knows no word of it.
+// The seam to an API that programs know: it makes of a request what is asked for, and of what became of it an
+// answer. All else of the service knows no word of it.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ namespace mailroom::http_door {
 enum class Problem {
   no_key,
   bad_key,
-  sending_key,    ///< it may send, and not do this
-  no_right,       ///< the role may not ask for this
+  sending_key,  ///< it may send, and not do this
+  no_right,     ///< the role may not ask for this
   foreign_sender,
   no_such_path,
   no_such_message,
   no_such_method,
   too_large,
-  encoded,        ///< Content-Encoding
+  encoded,  ///< Content-Encoding
   no_json,
-  bad_request,    ///< HTTP
+  bad_request,  ///< HTTP
   bad_idempotency_key,
   missing_field,
   bad_value,
@@ -38,8 +38,8 @@ enum class Problem {
   other_content,  ///< the idempotency key is of another request
   key_is_busy,
   over_rate,
-  unavailable,    ///< nothing was stored
-  not_known,      ///< whether it was stored
+  unavailable,  ///< nothing was stored
+  not_known,    ///< whether it was stored
 };
 
 struct Fault {
@@ -50,7 +50,7 @@ struct Fault {
 /// A request with its body.
 struct Request {
   std::string method{};
-  std::string path{};  ///< as it came
+  std::string path{};                                          ///< as it came
   std::vector<std::pair<std::string, std::string>> headers{};  ///< names in lower case
   std::string body{};
 
@@ -71,7 +71,8 @@ struct Surroundings {
   std::string from{};      ///< the sender of a mail that names none
 };
 
-/// Mails to be stored, each as the arguments of mailroom_send() in an object of JSON; all or, if it is permissive, those that can be.
+/// Mails to be stored, each as the arguments of mailroom_send() in an object of JSON; all or, if it is
+/// permissive, those that can be.
 struct Post {
   std::vector<nlohmann::json> mails{};
   bool is_batch = false;
@@ -123,7 +124,8 @@ class Shape {
   virtual std::string methods_of(const std::string& path) const = 0;
   /// True if a key that may only send may ask for this.
   virtual bool is_sending(const std::string& method, const std::string& path) const = 0;
-  virtual std::variant<Operation, Fault> read(const Request& request, const RoleView& role, const Surroundings& around) const = 0;
+  virtual std::variant<Operation, Fault> read(const Request& request, const RoleView& role,
+                                              const Surroundings& around) const = 0;
 
   virtual Answer posted(const Post& post, const std::vector<Stored>& stored) const = 0;
   /// `mail` and `mails` are rows of mailroom_email() and mailroom_emails().

@@ -32,10 +32,9 @@ Sight sight_of(pqxx::transaction_base& transaction) {
 }
 
 std::string summary_sql(const Sight& sight) {
-  const std::string has_none = sight.subject
-                                   ? fmt::format("m.text IS NULL AND m.html IS NULL{}",
-                                                 sight.raw ? " AND m.raw IS NULL" : "")
-                                   : "true";
+  const std::string has_none = sight.subject ? fmt::format("m.text IS NULL AND m.html IS NULL{}",
+                                                           sight.raw ? " AND m.raw IS NULL" : "")
+                                             : "true";
   // Of a raw mail the beginning, in which its Subject is.
   const auto* head =
       sight.subject && sight.raw
@@ -354,8 +353,9 @@ std::optional<std::int64_t> numbered(std::string_view text) {
 
 void check_message_name(std::string_view text) {
   if (numbered(text) || is_uuid(without_prefix(text))) return;
-  throw Error(ExitCode::usage, fmt::format("'{}' is not the id of a message", text),
-              "ids are numbers, as mailroom message list shows them, or uuids, as programs get them over HTTP");
+  throw Error(
+      ExitCode::usage, fmt::format("'{}' is not the id of a message", text),
+      "ids are numbers, as mailroom message list shows them, or uuids, as programs get them over HTTP");
 }
 
 std::optional<std::int64_t> find_by_uuid(db::Connection& connection, std::string_view text) {

@@ -28,7 +28,8 @@ struct Name {
 };
 
 constexpr std::array<Name, 22> problem_names{{
-    {Problem::no_key, 401, "missing_api_key", "Missing API key in the authorization header. Include the following header: Authorization: Bearer re_..."},
+    {Problem::no_key, 401, "missing_api_key",
+     "Missing API key in the authorization header. Include the following header: Authorization: Bearer re_..."},
     {Problem::bad_key, 401, "invalid_api_key", "API key is invalid"},
     {Problem::sending_key, 401, "restricted_api_key", "This API key is restricted to only send emails"},
     {Problem::no_right, 403, "restricted_api_key", "The role of this API key may not ask for this"},
@@ -45,24 +46,31 @@ constexpr std::array<Name, 22> problem_names{{
     {Problem::bad_value, 422, "validation_error", ""},
     {Problem::bad_parameter, 422, "invalid_parameter", ""},
     {Problem::bad_attachment, 422, "invalid_attachment", ""},
-    {Problem::other_content, 409, "invalid_idempotent_request", "This idempotency key has been used for another request: use another key"},
-    {Problem::key_is_busy, 409, "concurrent_idempotent_requests", "Another request with this idempotency key is still being stored: ask again"},
-    {Problem::over_rate, 429, "rate_limit_exceeded", "This key has sent as many mails as it may: try again later"},
+    {Problem::other_content, 409, "invalid_idempotent_request",
+     "This idempotency key has been used for another request: use another key"},
+    {Problem::key_is_busy, 409, "concurrent_idempotent_requests",
+     "Another request with this idempotency key is still being stored: ask again"},
+    {Problem::over_rate, 429, "rate_limit_exceeded",
+     "This key has sent as many mails as it may: try again later"},
     {Problem::unavailable, 503, "application_error", "Nothing was stored: try again later"},
-    {Problem::not_known, 500, "internal_server_error", "Whether the mail was stored is not known: ask again with an idempotency key"},
+    {Problem::not_known, 500, "internal_server_error",
+     "Whether the mail was stored is not known: ask again with an idempotency key"},
 }};
 
 /// What became of a recipient, the one that needs a look first.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 24> events{{
     {"complained", "complained"}, {"bounced", "bounced"},
-    {"rejected", "failed"}, {"expired", "failed"}, {"unknown", "failed"}, {"dead", "failed"}, {"no_token", "failed"}, {"skipped", "failed"},
-    {"suppressed", "suppressed"},
-    {"deferred", "delivery_delayed"},
-    {"waiting", "queued"}, {"leased", "queued"}, {"in_gap", "queued"}, {"in_replay", "queued"}, {"in gap", "queued"}, {"in replay", "queued"}, {"not_taken", "queued"},
-    {"scheduled", "scheduled"},
-    {"cancelled", "canceled"}, {"replaced", "canceled"},
-    {"accepted", "sent"}, {"emitted", "sent"}, {"not_recorded", "sent"},
-    {"delivered", "delivered"},
+    {"rejected", "failed"},       {"expired", "failed"},
+    {"unknown", "failed"},        {"dead", "failed"},
+    {"no_token", "failed"},       {"skipped", "failed"},
+    {"suppressed", "suppressed"}, {"deferred", "delivery_delayed"},
+    {"waiting", "queued"},        {"leased", "queued"},
+    {"in_gap", "queued"},         {"in_replay", "queued"},
+    {"in gap", "queued"},         {"in replay", "queued"},
+    {"not_taken", "queued"},      {"scheduled", "scheduled"},
+    {"cancelled", "canceled"},    {"replaced", "canceled"},
+    {"accepted", "sent"},         {"emitted", "sent"},
+    {"not_recorded", "sent"},     {"delivered", "delivered"},
 }};
 
 std::string last_event(const nlohmann::json& states) {
@@ -152,7 +160,8 @@ Answer ResendShape::fault(const Fault& fault) const {
   const auto& found = *std::ranges::find(problem_names, fault.problem, &Name::problem);
   const std::string message = fault.message.empty() ? found.words : fault.message;
   return {.status = found.status,
-          .body = plain_json(OrderedJson{{"statusCode", found.status}, {"name", found.name}, {"message", message}})};
+          .body = plain_json(
+              OrderedJson{{"statusCode", found.status}, {"name", found.name}, {"message", message}})};
 }
 
 Fault ResendShape::refusal(const std::string& words, std::optional<std::size_t> place) const {

@@ -1,4 +1,5 @@
-// A file comes as base64, or as numbers where an SDK wrote a buffer. Nothing is guessed: a text that looks like base64 is base64.
+// A file comes as base64, or as numbers where an SDK wrote a buffer. Nothing is guessed: a text that looks
+// like base64 is base64.
 
 #include "resend_api/attachments.hpp"
 
@@ -35,11 +36,13 @@ std::optional<std::string> tidy_base64(std::string_view text) {
     if (c != ' ' && c != '\t' && c != '\r' && c != '\n') tidy += c;
   const auto padding = tidy.find('=');
   const auto digits = std::min(padding, tidy.size());
-  const bool has_alphabet = std::all_of(tidy.begin(), tidy.begin() + static_cast<std::ptrdiff_t>(digits), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '+' || c == '/';
-  });
+  const bool has_alphabet =
+      std::all_of(tidy.begin(), tidy.begin() + static_cast<std::ptrdiff_t>(digits),
+                  [](unsigned char c) { return std::isalnum(c) != 0 || c == '+' || c == '/'; });
   const auto rest = std::string_view(tidy).substr(digits);
-  if (!has_alphabet || digits % 4 == 1 || rest.size() > 2 || rest.find_first_not_of('=') != std::string_view::npos) return std::nullopt;
+  if (!has_alphabet || digits % 4 == 1 || rest.size() > 2 ||
+      rest.find_first_not_of('=') != std::string_view::npos)
+    return std::nullopt;
   if (!rest.empty() && tidy.size() % 4 != 0) return std::nullopt;
   tidy.append((4 - tidy.size() % 4) % 4, '=');
   return tidy;
@@ -48,11 +51,13 @@ std::optional<std::string> tidy_base64(std::string_view text) {
 std::variant<std::string, Fault> read_content(const Json& content, std::size_t place) {
   const auto* octets = &content;
   // JSON of a Buffer of Node.
-  if (content.is_object() && content.value("type", "") == "Buffer" && content.contains("data")) octets = &content.at("data");
+  if (content.is_object() && content.value("type", "") == "Buffer" && content.contains("data"))
+    octets = &content.at("data");
   if (octets->is_binary()) return crypto::base64(octets->get_binary());
   if (octets->is_array() && octets->empty()) return std::string();
   if (octets->is_array()) return bad(place, "has numbers in `content` that are no octets, from 0 to 255");
-  if (!content.is_string()) return bad(place, "has a `content` that is neither base64 nor an array of octets");
+  if (!content.is_string())
+    return bad(place, "has a `content` that is neither base64 nor an array of octets");
   auto tidy = tidy_base64(content.get_ref<const std::string&>());
   if (!tidy) return bad(place, "has a `content` that is not base64");
   return std::move(*tidy);
@@ -61,12 +66,29 @@ std::variant<std::string, Fault> read_content(const Json& content, std::size_t p
 /// By the end of a name, as mail programs show them; an octet stream for others.
 std::string_view type_of(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 24> types{
-      {{"pdf", "application/pdf"}, {"txt", "text/plain"}, {"csv", "text/csv"}, {"html", "text/html"}, {"htm", "text/html"},
-       {"ics", "text/calendar"}, {"json", "application/json"}, {"xml", "application/xml"}, {"zip", "application/zip"},
-       {"gz", "application/gzip"}, {"png", "image/png"}, {"jpg", "image/jpeg"}, {"jpeg", "image/jpeg"}, {"gif", "image/gif"},
-       {"webp", "image/webp"}, {"svg", "image/svg+xml"}, {"mp3", "audio/mpeg"}, {"mp4", "video/mp4"}, {"doc", "application/msword"},
-       {"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"}, {"xls", "application/vnd.ms-excel"},
-       {"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}, {"ppt", "application/vnd.ms-powerpoint"},
+      {{"pdf", "application/pdf"},
+       {"txt", "text/plain"},
+       {"csv", "text/csv"},
+       {"html", "text/html"},
+       {"htm", "text/html"},
+       {"ics", "text/calendar"},
+       {"json", "application/json"},
+       {"xml", "application/xml"},
+       {"zip", "application/zip"},
+       {"gz", "application/gzip"},
+       {"png", "image/png"},
+       {"jpg", "image/jpeg"},
+       {"jpeg", "image/jpeg"},
+       {"gif", "image/gif"},
+       {"webp", "image/webp"},
+       {"svg", "image/svg+xml"},
+       {"mp3", "audio/mpeg"},
+       {"mp4", "video/mp4"},
+       {"doc", "application/msword"},
+       {"docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+       {"xls", "application/vnd.ms-excel"},
+       {"xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"},
+       {"ppt", "application/vnd.ms-powerpoint"},
        {"pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"}}};
   const auto dot = name.rfind('.');
   const auto ending = dot == std::string_view::npos ? std::string() : lower_case(name.substr(dot + 1));
@@ -76,7 +98,8 @@ std::string_view type_of(std::string_view name) {
 }
 
 /// The text of one of two spellings; a Fault if it is none.
-std::variant<std::string, Fault> text_of(const Json& file, const char* name, const char* other, std::size_t place) {
+std::variant<std::string, Fault> text_of(const Json& file, const char* name, const char* other,
+                                         std::size_t place) {
   for (const auto* each : {name, other}) {
     const auto found = file.find(each);
     if (found == file.end() || found->is_null()) continue;
@@ -89,24 +112,29 @@ std::variant<std::string, Fault> text_of(const Json& file, const char* name, con
 std::variant<Json, Fault> read_file(const Json& file, std::size_t place) {
   if (!file.is_object()) return bad(place, "is no object");
   for (const auto& [name, value] : file.items()) {
-    if (!value.is_null() && !is_one_of(name, {"filename", "content", "path", "content_type", "contentType", "content_id", "contentId", "inline_content_id"}))
-      return Fault{Problem::bad_value, fmt::format("`attachments[{}]` has no member `{}`", place, name.substr(0, 100))};
+    if (!value.is_null() && !is_one_of(name, {"filename", "content", "path", "content_type", "contentType",
+                                              "content_id", "contentId", "inline_content_id"}))
+      return Fault{Problem::bad_value,
+                   fmt::format("`attachments[{}]` has no member `{}`", place, name.substr(0, 100))};
   }
   const auto has = [&](const char* name) { return file.contains(name) && !file.at(name).is_null(); };
   if (has("path"))
-    return bad(place, has("content") ? "has both `content` and `path`" : "has a `path`, and no host is allowed: send its `content`");
+    return bad(place, has("content") ? "has both `content` and `path`"
+                                     : "has a `path`, and no host is allowed: send its `content`");
   if (!has("content")) return bad(place, "has no `content`");
   auto content = read_content(file.at("content"), place);
   if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);
   Json result{{"content", std::get<std::string>(std::move(content))}};
   std::array<std::string, 3> texts;
-  const std::array<std::pair<const char*, const char*>, 3> spellings{{{"filename", "filename"}, {"content_type", "contentType"}, {"content_id", "inline_content_id"}}};
+  const std::array<std::pair<const char*, const char*>, 3> spellings{
+      {{"filename", "filename"}, {"content_type", "contentType"}, {"content_id", "inline_content_id"}}};
   for (std::size_t i = 0; i < spellings.size(); ++i) {
     auto text = text_of(file, spellings[i].first, spellings[i].second, place);
     if (auto* fault = std::get_if<Fault>(&text)) return std::move(*fault);
     texts[i] = std::get<std::string>(std::move(text));
   }
-  if (texts[2].empty() && has("contentId") && file.at("contentId").is_string()) texts[2] = file.at("contentId").get<std::string>();
+  if (texts[2].empty() && has("contentId") && file.at("contentId").is_string())
+    texts[2] = file.at("contentId").get<std::string>();
   result["name"] = texts[0].empty() ? "attachment" : texts[0];
   result["content_type"] = texts[1].empty() ? std::string(type_of(texts[0])) : texts[1];
   if (!texts[2].empty()) result["content_id"] = texts[2];
@@ -117,7 +145,8 @@ std::variant<Json, Fault> read_file(const Json& file, std::size_t place) {
 
 std::variant<Json, Fault> read_attachments(const Json& files) {
   if (!files.is_array() || files.size() > most_files)
-    return Fault{Problem::bad_attachment, fmt::format("`attachments` is no array of at most {} files", most_files)};
+    return Fault{Problem::bad_attachment,
+                 fmt::format("`attachments` is no array of at most {} files", most_files)};
   auto all = Json::array();
   for (std::size_t i = 0; i < files.size(); ++i) {
     auto file = read_file(files[i], i);

@@ -30,7 +30,9 @@ class Bytes {
     const auto unused = 64U - 8U * static_cast<unsigned>(size);
     return std::bit_cast<std::int64_t>(value << unused) >> unused;
   }
-  bool begins(std::size_t at, std::string_view word) const { return text_.compare(at, word.size(), word) == 0; }
+  bool begins(std::size_t at, std::string_view word) const {
+    return text_.compare(at, word.size(), word) == 0;
+  }
   std::size_t size() const { return text_.size(); }
 
  private:
@@ -61,8 +63,11 @@ struct Counts {
 constexpr std::size_t head_size = 44;
 
 std::optional<std::string> read_zone_file(std::string_view name) {
-  const bool is_name = !name.empty() && name.size() < 64 && std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
-                       std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '/' || c == '_' || c == '-' || c == '+'; });
+  const bool is_name = !name.empty() && name.size() < 64 &&
+                       std::isalpha(static_cast<unsigned char>(name.front())) != 0 &&
+                       std::ranges::all_of(name, [](unsigned char c) {
+                         return std::isalnum(c) != 0 || c == '/' || c == '_' || c == '-' || c == '+';
+                       });
   if (!is_name || name.find("//") != std::string_view::npos || name.ends_with('/')) return std::nullopt;
   std::ifstream file("/usr/share/zoneinfo/" + std::string(name), std::ios::binary);
   std::string text(most_size, '\0');

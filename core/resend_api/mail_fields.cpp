@@ -65,14 +65,14 @@ std::optional<Fault> problem_of_required(const Json& mail) {
 }
 
 std::optional<Fault> problem_of_types(const Json& mail) {
-  constexpr std::array<std::string_view, 14> known{"from", "to", "cc", "bcc", "reply_to", "subject", "html", "text", "template", "headers", "tags", "attachments",
-                                                   "scheduled_at", "topic_id"};
+  constexpr std::array<std::string_view, 14> known{
+      "from", "to",       "cc",      "bcc",  "reply_to",    "subject",      "html",
+      "text", "template", "headers", "tags", "attachments", "scheduled_at", "topic_id"};
   for (const auto& [name, value] : mail.items()) {
     if (!value.is_null() && std::ranges::find(known, name) == known.end())
       return bad_value(fmt::format("`{}` is no field of a mail", name.substr(0, 100)));
   }
-  if (!member(mail, "topic_id").is_null()) return bad_value("`topic_id` is not known here, and ignoring it could mail somebody who wants none");
-  for (const auto* name : {"from", "subject", "html", "text", "scheduled_at"}) {
+  for (const auto* name : {"from", "subject", "html", "text", "scheduled_at", "topic_id"}) {
     const auto& value = member(mail, name);
     if (!value.is_null() && !value.is_string()) return bad_value(fmt::format("`{}` must be a string", name));
     if (value.is_string() && value.get_ref<const std::string&>().find('\0') != std::string::npos)
@@ -89,12 +89,16 @@ std::variant<std::vector<std::string>, Fault> read_mailboxes(const Json& mail, c
   const auto list = value.is_string() ? Json::array({value}) : value;
   if (!list.is_array()) return bad_value(fmt::format("`{}` must be a string or an array of strings", name));
   for (const auto& each : list) {
-    if (!each.is_string()) return bad_value(fmt::format("`{}` must be a string or an array of strings", name));
+    if (!each.is_string())
+      return bad_value(fmt::format("`{}` must be a string or an array of strings", name));
     const auto text = std::string(trimmed(each.get_ref<const std::string&>()));
     const auto parsed = mail::parse_mailbox(text);
     if (const auto* refusal = std::get_if<mail::Refusal>(&parsed)) {
-      const auto shown = has_control(text) ? std::string("a text with a line end") : "\"" + text.substr(0, 100) + "\"";
-      return bad_value(fmt::format("`{}` has {}, which is no mailbox: {}. Write email@example.com or Name <email@example.com>", name, shown, refusal->reason));
+      const auto shown =
+          has_control(text) ? std::string("a text with a line end") : "\"" + text.substr(0, 100) + "\"";
+      return bad_value(fmt::format(
+          "`{}` has {}, which is no mailbox: {}. Write email@example.com or Name <email@example.com>", name,
+          shown, refusal->reason));
     }
     all.push_back(text);
   }
@@ -103,17 +107,20 @@ std::variant<std::vector<std::string>, Fault> read_mailboxes(const Json& mail, c
 
 std::optional<Fault> add_mailboxes(const Json& mail, Json& arguments) {
   std::size_t count = 0;
-  constexpr std::array<std::pair<const char*, const char*>, 3> fields{{{"to", "recipients"}, {"cc", "cc"}, {"bcc", "bcc"}}};
+  constexpr std::array<std::pair<const char*, const char*>, 3> fields{
+      {{"to", "recipients"}, {"cc", "cc"}, {"bcc", "bcc"}}};
   for (const auto& [field, argument] : fields) {
     auto read = read_mailboxes(mail, field);
     if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
     auto& mailboxes = std::get<std::vector<std::string>>(read);
     if (std::string_view(field) == "to" && mailboxes.size() > most_to)
-      return bad_value(fmt::format("`to` has {} mailboxes, at most {} are allowed", mailboxes.size(), most_to));
+      return bad_value(
+          fmt::format("`to` has {} mailboxes, at most {} are allowed", mailboxes.size(), most_to));
     count += mailboxes.size();
     if (!mailboxes.empty()) arguments[argument] = std::move(mailboxes);
   }
-  if (count > 100) return bad_value(fmt::format("`to`, `cc` and `bcc` have {} mailboxes, at most 100 are allowed", count));
+  if (count > 100)
+    return bad_value(fmt::format("`to`, `cc` and `bcc` have {} mailboxes, at most 100 are allowed", count));
   auto replies = read_mailboxes(mail, "reply_to");
   if (auto* fault = std::get_if<Fault>(&replies)) return std::move(*fault);
   const auto& all = std::get<std::vector<std::string>>(replies);
@@ -128,7 +135,8 @@ std::optional<Fault> add_sender(const Json& mail, const RoleView& role, Json& ar
   const auto parsed = mail::parse_mailbox(text);
   const auto address = lower_case(std::get<mail::Mailbox>(parsed).address.text());
   if (!submission::is_sender_allowed(address, role.senders))
-    return Fault{Problem::foreign_sender, fmt::format("This key may not mail from `{}` (submission.senders)", address)};
+    return Fault{Problem::foreign_sender,
+                 fmt::format("This key may not mail from `{}` (submission.senders)", address)};
   arguments["sender"] = text;
   return std::nullopt;
 }
@@ -145,9 +153,11 @@ std::optional<Fault> add_content(const Json& mail, Json& arguments) {
   const auto& templ = member(mail, "template");
   if (templ.is_null()) return std::nullopt;
   if (!templ.is_object()) return bad_value("`template` must be an object with `id` and `variables`");
-  if (arguments.contains("html") || arguments.contains("text")) return bad_value("`template` excludes `html` and `text`");
+  if (arguments.contains("html") || arguments.contains("text"))
+    return bad_value("`template` excludes `html` and `text`");
   for (const auto& [name, value] : templ.items())
-    if (!value.is_null() && name != "id" && name != "variables") return bad_value(fmt::format("`template` has no member `{}`", name.substr(0, 100)));
+    if (!value.is_null() && name != "id" && name != "variables")
+      return bad_value(fmt::format("`template` has no member `{}`", name.substr(0, 100)));
   const auto& id = member(templ, "id");
   if (is_empty(id)) return missing("template.id");
   if (!id.is_string()) return bad_value("`template.id` must be a string");
@@ -156,13 +166,16 @@ std::optional<Fault> add_content(const Json& mail, Json& arguments) {
   if (variables.is_null()) return std::nullopt;
   if (!variables.is_object()) return bad_value("`template.variables` must be an object");
   for (const auto& [name, value] : variables.items())
-    if (!value.is_string() && !value.is_number()) return bad_value(fmt::format("`template.variables` has `{}`, which is neither a string nor a number", name.substr(0, 100)));
+    if (!value.is_string() && !value.is_number())
+      return bad_value(fmt::format("`template.variables` has `{}`, which is neither a string nor a number",
+                                   name.substr(0, 100)));
   arguments["data"] = variables;
   return std::nullopt;
 }
 
 /// What a header of mailroom means, which is taken out. True if it is one.
-std::variant<bool, Fault> take_option(const std::string& name, const std::string& value, const RoleView& role, ReadMail& read) {
+std::variant<bool, Fault> take_option(const std::string& name, const std::string& value, const RoleView& role,
+                                      ReadMail& read) {
   const auto lower = lower_case(name);
   const bool is_key = lower == "idempotency-key";
   if (!is_key && !lower.starts_with("x-mailroom-") && lower != "resend-idempotency-key") return false;
@@ -170,7 +183,8 @@ std::variant<bool, Fault> take_option(const std::string& name, const std::string
   auto& arguments = read.arguments;
   if (is_key || lower == "x-mailroom-key" || lower == "resend-idempotency-key") {
     if (!is_key || !read.key) read.key = value;
-  } else if (lower == "x-mailroom-reference" || lower == "x-mailroom-profile" || lower == "x-mailroom-action") {
+  } else if (lower == "x-mailroom-reference" || lower == "x-mailroom-profile" ||
+             lower == "x-mailroom-action" || lower == "x-mailroom-topic") {
     arguments[lower.substr(std::string_view("x-mailroom-").size())] = value;
   } else if (lower == "x-mailroom-send-after" || lower == "x-mailroom-expires-at") {
     const auto moment = submission::parse_mail_time(value);
@@ -188,9 +202,12 @@ std::optional<Fault> add_headers(const Json& mail, const RoleView& role, ReadMai
   if (!headers.is_object()) return bad_value("`headers` must be an object of strings");
   auto kept = Json::object();
   for (const auto& [name, value] : headers.items()) {
-    if (!value.is_string()) return bad_value(fmt::format("`headers` has `{}`, which must be a string", name.substr(0, 100)));
+    if (!value.is_string())
+      return bad_value(fmt::format("`headers` has `{}`, which must be a string", name.substr(0, 100)));
     const auto& text = value.get_ref<const std::string&>();
-    if (has_control(text)) return bad_value(fmt::format("`headers` has `{}` with a line end or another control character", name.substr(0, 100)));
+    if (has_control(text))
+      return bad_value(fmt::format("`headers` has `{}` with a line end or another control character",
+                                   name.substr(0, 100)));
     auto taken = take_option(name, text, role, read);
     if (auto* fault = std::get_if<Fault>(&taken)) return std::move(*fault);
     if (!std::get<bool>(taken)) kept[name] = value;
@@ -200,19 +217,26 @@ std::optional<Fault> add_headers(const Json& mail, const RoleView& role, ReadMai
 }
 
 bool is_tag_word(const Json& value) {
-  return value.is_string() && value.get_ref<const std::string&>().size() <= 256 && !value.get_ref<const std::string&>().empty() &&
-         std::ranges::all_of(value.get_ref<const std::string&>(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
+  return value.is_string() && value.get_ref<const std::string&>().size() <= 256 &&
+         !value.get_ref<const std::string&>().empty() &&
+         std::ranges::all_of(value.get_ref<const std::string&>(),
+                             [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
 }
 
 std::optional<Fault> add_tags(const Json& mail, Json& arguments) {
   const auto& tags = member(mail, "tags");
   if (tags.is_null()) return std::nullopt;
-  if (!tags.is_array() || tags.size() > most_tags) return bad_value(fmt::format("`tags` must be an array of at most {} objects", most_tags));
+  if (!tags.is_array() || tags.size() > most_tags)
+    return bad_value(fmt::format("`tags` must be an array of at most {} objects", most_tags));
   auto all = Json::object();
   for (const auto& tag : tags) {
-    const bool is_tag = tag.is_object() && tag.size() == 2 && is_tag_word(member(tag, "name")) && is_tag_word(member(tag, "value"));
-    if (!is_tag) return bad_value("`tags` has one that is not a `name` and a `value` of 1 to 256 letters, digits, - and _");
-    if (all.contains(tag.at("name").get<std::string>())) return bad_value(fmt::format("`tags` has `{}` twice", tag.at("name").get<std::string>()));
+    const bool is_tag = tag.is_object() && tag.size() == 2 && is_tag_word(member(tag, "name")) &&
+                        is_tag_word(member(tag, "value"));
+    if (!is_tag)
+      return bad_value(
+          "`tags` has one that is not a `name` and a `value` of 1 to 256 letters, digits, - and _");
+    if (all.contains(tag.at("name").get<std::string>()))
+      return bad_value(fmt::format("`tags` has `{}` twice", tag.at("name").get<std::string>()));
     all[tag.at("name").get<std::string>()] = tag.at("value");
   }
   arguments["options"]["tags"] = std::move(all);
@@ -224,13 +248,15 @@ std::optional<Fault> add_tags(const Json& mail, Json& arguments) {
 std::variant<Moment, Fault> read_schedule(const Json& value, const Surroundings& around) {
   if (!value.is_string()) return bad_value("`scheduled_at` must be a string");
   const auto moment = parse_schedule(value.get_ref<const std::string&>(), around.now, around.timezone);
-  if (!moment) return bad_value(fmt::format("`scheduled_at` is no time that is understood: {}", schedule_forms));
+  if (!moment)
+    return bad_value(fmt::format("`scheduled_at` is no time that is understood: {}", schedule_forms));
   if (*moment < around.now - longest_ago) return bad_value("`scheduled_at` has passed");
   if (*moment > around.now + longest_ahead) return bad_value("`scheduled_at` is more than a year ahead");
   return *moment;
 }
 
-std::variant<ReadMail, Fault> read_mail(const Json& object, const RoleView& role, const Surroundings& around) {
+std::variant<ReadMail, Fault> read_mail(const Json& object, const RoleView& role,
+                                        const Surroundings& around) {
   if (!object.is_object()) return bad_value("A mail must be an object");
   if (auto fault = problem_of_required(object)) return std::move(*fault);
   if (auto fault = problem_of_types(object)) return std::move(*fault);
@@ -249,7 +275,15 @@ std::variant<ReadMail, Fault> read_mail(const Json& object, const RoleView& role
   if (!is_empty(member(object, "scheduled_at"))) {
     const auto moment = read_schedule(object.at("scheduled_at"), around);
     if (const auto* fault = std::get_if<Fault>(&moment)) return *fault;
-    if (std::get<Moment>(moment) > around.now) arguments["send_after"] = precise_moment_text(std::get<Moment>(moment));
+    if (std::get<Moment>(moment) > around.now)
+      arguments["send_after"] = precise_moment_text(std::get<Moment>(moment));
+  }
+  const auto& topic = member(object, "topic_id");
+  if (!is_empty(topic)) {
+    // Ignoring it could mail somebody who wants none.
+    if (is_uuid(topic.get_ref<const std::string&>()))
+      return bad_value("`topic_id` is the name of a topic here, as mailroom topic list shows it");
+    arguments["topic"] = topic;
   }
   return read;
 }

@@ -42,7 +42,8 @@ struct Target {
   std::string first{};  ///< the first part of the path
 };
 
-/// Leading slashes count as one, and one at the end does not count: `//emails` is what SDKs ask for if their base URL ends with a slash.
+/// Leading slashes count as one, and one at the end does not count: `//emails` is what SDKs ask for if their
+/// base URL ends with a slash.
 Target target_of(std::string_view path) {
   Target target;
   const auto question = std::min(path.find('?'), path.size());
@@ -75,7 +76,7 @@ std::string words_for(const std::string& first) {
        {"contacts", "contacts are tables of the application"},
        {"audiences", "audiences are tables of the application"},
        {"broadcasts", "broadcasts are a call of /emails/batch, or an INSERT"},
-       {"topics", "topics are not known here"}}};
+       {"topics", "topics are made with mailroom topic create"}}};
   for (const auto& [name, words] : others)
     if (name == first) return fmt::format("There is no /{} here: {}", name, words);
   return "There is no such path here: there are /emails and /emails/batch";
@@ -84,8 +85,11 @@ std::string words_for(const std::string& first) {
 std::string unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_escape = text[i] == '%' && i + 2 < text.size() && hex_value(text[i + 1]) >= 0 && hex_value(text[i + 2]) >= 0;
-    plain += is_escape ? static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2])) : text[i] == '+' ? ' ' : text[i];
+    const bool is_escape =
+        text[i] == '%' && i + 2 < text.size() && hex_value(text[i + 1]) >= 0 && hex_value(text[i + 2]) >= 0;
+    plain += is_escape        ? static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]))
+             : text[i] == '+' ? ' '
+                              : text[i];
     if (is_escape) i += 2;
   }
   return plain;
@@ -100,36 +104,45 @@ std::variant<Operation, Fault> read_list(const std::string& query) {
     const auto value = unescaped(part.substr(std::min(equals + 1, part.size())));
     if (name == "limit") {
       const auto limit = parse_number<int>(value);
-      if (!limit || *limit < 1 || *limit > 100) return Fault{Problem::bad_value, "`limit` must be a number from 1 to 100"};
+      if (!limit || *limit < 1 || *limit > 100)
+        return Fault{Problem::bad_value, "`limit` must be a number from 1 to 100"};
       list.limit = *limit;
     } else if (name == "after" || name == "before") {
-      if (!is_uuid(value)) return Fault{Problem::bad_parameter, fmt::format("The `{}` must be a valid UUID.", name)};
+      if (!is_uuid(value))
+        return Fault{Problem::bad_parameter, fmt::format("The `{}` must be a valid UUID.", name)};
       (name == "after" ? list.older_than : list.newer_than) = value;
     } else {
-      return Fault{Problem::bad_value, fmt::format("`{}` is not known: there are `limit`, `after` and `before`", name.substr(0, 100))};
+      return Fault{
+          Problem::bad_value,
+          fmt::format("`{}` is not known: there are `limit`, `after` and `before`", name.substr(0, 100))};
     }
   }
-  if (!list.older_than.empty() && !list.newer_than.empty()) return Fault{Problem::bad_value, "`after` and `before` exclude each other"};
+  if (!list.older_than.empty() && !list.newer_than.empty())
+    return Fault{Problem::bad_value, "`after` and `before` exclude each other"};
   return list;
 }
 
 std::variant<Json, Fault> read_object(const std::string& body) {
   auto read = http_door::read_body(body);
-  if (auto* problem = std::get_if<http_door::BodyProblem>(&read)) return Fault{Problem::no_json, problem->words};
+  if (auto* problem = std::get_if<http_door::BodyProblem>(&read))
+    return Fault{Problem::no_json, problem->words};
   return std::get<Json>(std::move(read));
 }
 
-std::variant<Operation, Fault> read_move(const std::string& id, const std::string& body, const Surroundings& around) {
+std::variant<Operation, Fault> read_move(const std::string& id, const std::string& body,
+                                         const Surroundings& around) {
   auto read = read_object(body);
   if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
   const auto& object = std::get<Json>(read);
   if (!object.is_object()) return Fault{Problem::bad_value, "The body must be an object"};
   const auto time = object.find("scheduled_at");
-  if (time == object.end() || time->is_null() || (time->is_string() && time->get_ref<const std::string&>().empty()))
+  if (time == object.end() || time->is_null() ||
+      (time->is_string() && time->get_ref<const std::string&>().empty()))
     return Fault{Problem::missing_field, "Missing `scheduled_at` field."};
   for (const auto& [name, value] : object.items())
     if (!value.is_null() && !is_one_of(name, {"scheduled_at", "id", "email_id"}))
-      return Fault{Problem::bad_value, fmt::format("`{}` cannot be changed: only `scheduled_at` can", name.substr(0, 100))};
+      return Fault{Problem::bad_value,
+                   fmt::format("`{}` cannot be changed: only `scheduled_at` can", name.substr(0, 100))};
   const auto moment = read_schedule(*time, around);
   if (const auto* fault = std::get_if<Fault>(&moment)) return *fault;
   return Move{.id = id, .to = std::get<Moment>(moment)};
@@ -155,11 +168,13 @@ Json without_times(Json arguments) {
   return arguments;
 }
 
-std::variant<Operation, Fault> read_post(const Request& request, const RoleView& role, const Surroundings& around) {
+std::variant<Operation, Fault> read_post(const Request& request, const RoleView& role,
+                                         const Surroundings& around) {
   auto body = read_object(request.body);
   if (auto* fault = std::get_if<Fault>(&body)) return std::move(*fault);
   const auto& object = std::get<Json>(body);
-  if (!object.is_object()) return Fault{Problem::bad_value, "The body must be an object; several mails go to /emails/batch"};
+  if (!object.is_object())
+    return Fault{Problem::bad_value, "The body must be an object; several mails go to /emails/batch"};
   auto key = read_key(request);
   if (auto* fault = std::get_if<Fault>(&key)) return std::move(*fault);
   auto mail = read_mail(object, role, around);
@@ -174,7 +189,8 @@ std::variant<Operation, Fault> read_post(const Request& request, const RoleView&
   return post;
 }
 
-std::variant<Operation, Fault> read_batch(const Request& request, const RoleView& role, const Surroundings& around) {
+std::variant<Operation, Fault> read_batch(const Request& request, const RoleView& role,
+                                          const Surroundings& around) {
   const auto validation = lower_case(request.header("x-batch-validation").value_or("strict"));
   if (validation != "strict" && validation != "permissive")
     return Fault{Problem::bad_value, "`x-batch-validation` must be strict or permissive"};
@@ -193,7 +209,8 @@ std::variant<Operation, Fault> read_batch(const Request& request, const RoleView
   for (std::size_t i = 0; i < array.size(); ++i) {
     auto mail = read_mail(array[i], role, around);
     if (const auto* read = std::get_if<ReadMail>(&mail); read != nullptr && read->key)
-      mail = Fault{Problem::bad_value, "`headers` has an idempotency key: that of a batch is of the whole request"};
+      mail = Fault{Problem::bad_value,
+                   "`headers` has an idempotency key: that of a batch is of the whole request"};
     if (auto* fault = std::get_if<Fault>(&mail)) {
       if (!post.is_permissive) return Fault{fault->problem, fmt::format("[{}] {}", i, fault->message)};
       post.bad.emplace_back(i, fault->message);
@@ -232,19 +249,24 @@ bool ResendShape::is_sending(const std::string& method, const std::string& path)
   return method == "POST" && (place == Place::emails || place == Place::batch);
 }
 
-std::variant<Operation, Fault> ResendShape::read(const Request& request, const RoleView& role, const Surroundings& around) const {
+std::variant<Operation, Fault> ResendShape::read(const Request& request, const RoleView& role,
+                                                 const Surroundings& around) const {
   const auto target = target_of(request.path);
   if (target.place == Place::other) return Fault{Problem::no_such_path, words_for(target.first)};
   const bool is_of_one = target.place == Place::email || target.place == Place::cancel;
   const auto allowed = methods_of(request.path);
   const auto methods = split(allowed, ',');
   if (std::ranges::none_of(methods, [&](std::string_view each) { return trimmed(each) == request.method; }))
-    return Fault{Problem::no_such_method, fmt::format("{} is not allowed here: {} is", request.method.substr(0, 20), allowed)};
-  if (is_of_one && !is_uuid(target.id)) return Fault{Problem::bad_parameter, "The `id` must be a valid UUID."};
+    return Fault{Problem::no_such_method,
+                 fmt::format("{} is not allowed here: {} is", request.method.substr(0, 20), allowed)};
+  if (is_of_one && !is_uuid(target.id))
+    return Fault{Problem::bad_parameter, "The `id` must be a valid UUID."};
   if (target.place == Place::cancel) return Cancel{target.id};
   if (target.place == Place::batch) return read_batch(request, role, around);
-  if (target.place == Place::emails) return request.method == "POST" ? read_post(request, role, around) : read_list(target.query);
-  return request.method == "GET" ? std::variant<Operation, Fault>(Get{target.id}) : read_move(target.id, request.body, around);
+  if (target.place == Place::emails)
+    return request.method == "POST" ? read_post(request, role, around) : read_list(target.query);
+  return request.method == "GET" ? std::variant<Operation, Fault>(Get{target.id})
+                                 : read_move(target.id, request.body, around);
 }
 
 }  // namespace mailroom::resend_api

@@ -28,7 +28,8 @@ class Words {
   bool take(std::string_view word) {
     if (!text_.starts_with(word)) return false;
     const auto rest = text_.substr(word.size());
-    if (!rest.empty() && (std::isalnum(static_cast<unsigned char>(rest.front())) != 0 || rest.front() == '_')) return false;
+    if (!rest.empty() && (std::isalnum(static_cast<unsigned char>(rest.front())) != 0 || rest.front() == '_'))
+      return false;
     text_ = trimmed(rest);
     return true;
   }
@@ -74,11 +75,15 @@ std::optional<TimeZone> take_offset(Words& words) {
 /// `et`, `cest`, `europe/vienna`; the text in lower case has lost the case of a name.
 std::optional<TimeZone> named_zone(std::string_view lower, std::string_view as_written) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> regions{
-      {{"et", "America/New_York"}, {"ct", "America/Chicago"}, {"mt", "America/Denver"}, {"pt", "America/Los_Angeles"}, {"z", "UTC"}}};
-  constexpr std::array<std::pair<std::string_view, int>, 20> offsets{{{"utc", 0},  {"gmt", 0},  {"est", -5}, {"edt", -4}, {"cst", -6},
-                                                                      {"cdt", -5}, {"mst", -7}, {"mdt", -6}, {"pst", -8}, {"pdt", -7},
-                                                                      {"akst", -9}, {"akdt", -8}, {"hst", -10}, {"wet", 0}, {"west", 1},
-                                                                      {"bst", 1},  {"cet", 1},  {"cest", 2}, {"eet", 2},  {"eest", 3}}};
+      {{"et", "America/New_York"},
+       {"ct", "America/Chicago"},
+       {"mt", "America/Denver"},
+       {"pt", "America/Los_Angeles"},
+       {"z", "UTC"}}};
+  constexpr std::array<std::pair<std::string_view, int>, 20> offsets{
+      {{"utc", 0},  {"gmt", 0},  {"est", -5}, {"edt", -4},  {"cst", -6},  {"cdt", -5},  {"mst", -7},
+       {"mdt", -6}, {"pst", -8}, {"pdt", -7}, {"akst", -9}, {"akdt", -8}, {"hst", -10}, {"wet", 0},
+       {"west", 1}, {"bst", 1},  {"cet", 1},  {"cest", 2},  {"eet", 2},   {"eest", 3}}};
   for (const auto& [name, zone] : regions)
     if (name == lower) return TimeZone::find(zone);
   for (const auto& [name, hours] : offsets)
@@ -89,7 +94,8 @@ std::optional<TimeZone> named_zone(std::string_view lower, std::string_view as_w
   if (auto zone = TimeZone::find(name)) return zone;
   bool begins = true;
   for (auto& c : name) {
-    c = static_cast<char>(begins ? std::toupper(static_cast<unsigned char>(c)) : std::tolower(static_cast<unsigned char>(c)));
+    c = static_cast<char>(begins ? std::toupper(static_cast<unsigned char>(c))
+                                 : std::tolower(static_cast<unsigned char>(c)));
     begins = c == '/' || c == '_' || c == '-';
   }
   return TimeZone::find(name);
@@ -145,9 +151,22 @@ std::optional<Moment> parse_iso(std::string_view text, const TimeZone& zone) {
 }
 
 std::optional<microseconds> take_unit(Words& words) {
-  constexpr std::array<std::pair<std::string_view, std::int64_t>, 16> units{
-      {{"s", 1}, {"sec", 1}, {"secs", 1}, {"second", 1}, {"seconds", 1}, {"m", 60}, {"min", 60}, {"mins", 60}, {"minute", 60}, {"minutes", 60},
-       {"h", 3600}, {"hour", 3600}, {"hours", 3600}, {"day", 86400}, {"days", 86400}, {"week", 604800}}};
+  constexpr std::array<std::pair<std::string_view, std::int64_t>, 16> units{{{"s", 1},
+                                                                             {"sec", 1},
+                                                                             {"secs", 1},
+                                                                             {"second", 1},
+                                                                             {"seconds", 1},
+                                                                             {"m", 60},
+                                                                             {"min", 60},
+                                                                             {"mins", 60},
+                                                                             {"minute", 60},
+                                                                             {"minutes", 60},
+                                                                             {"h", 3600},
+                                                                             {"hour", 3600},
+                                                                             {"hours", 3600},
+                                                                             {"day", 86400},
+                                                                             {"days", 86400},
+                                                                             {"week", 604800}}};
   for (const auto& [word, length] : units)
     if (words.take(word)) return seconds(length);
   if (words.take("weeks")) return seconds(604800);
@@ -169,8 +188,13 @@ std::optional<std::chrono::days> take_day(Words& words, LocalTime now) {
   if (words.take("today")) return days(0);
   if (words.take("tomorrow")) return days(1);
   words.take("next");
-  constexpr std::array<std::array<std::string_view, 2>, 7> weekdays{
-      {{"sunday", "sun"}, {"monday", "mon"}, {"tuesday", "tue"}, {"wednesday", "wed"}, {"thursday", "thu"}, {"friday", "fri"}, {"saturday", "sat"}}};
+  constexpr std::array<std::array<std::string_view, 2>, 7> weekdays{{{"sunday", "sun"},
+                                                                     {"monday", "mon"},
+                                                                     {"tuesday", "tue"},
+                                                                     {"wednesday", "wed"},
+                                                                     {"thursday", "thu"},
+                                                                     {"friday", "fri"},
+                                                                     {"saturday", "sat"}}};
   const std::chrono::weekday today(std::chrono::floor<days>(now));
   for (unsigned i = 0; i < weekdays.size(); ++i) {
     if (!words.take(weekdays[i][0]) && !words.take(weekdays[i][1])) continue;
@@ -201,16 +225,19 @@ bool take_time(Words& words, std::optional<microseconds>& time) {
   const bool is_evening = !is_morning && (words.take("pm") || words.take("p.m."));
   const bool has_half = is_morning || is_evening;
   if (minute > 59 || *hour > (has_half ? 12 : 23) || (has_half && *hour == 0)) return false;
-  time = std::chrono::hours(has_half ? *hour % 12 + (is_evening ? 12 : 0) : *hour) + std::chrono::minutes(minute);
+  time = std::chrono::hours(has_half ? *hour % 12 + (is_evening ? 12 : 0) : *hour) +
+         std::chrono::minutes(minute);
   return true;
 }
 
-std::optional<Moment> parse_words(std::string_view lower, std::string_view as_written, Moment now, const TimeZone& zone) {
+std::optional<Moment> parse_words(std::string_view lower, std::string_view as_written, Moment now,
+                                  const TimeZone& zone) {
   Words words(lower);
   if (words.take("now")) return words.is_at_end() ? std::optional(now) : std::nullopt;
   if (words.take("in")) return parse_delay(words, now);
   // The day depends on the zone, which comes last: so it is read twice.
-  const auto read = [&](const TimeZone& in, bool& has_zone, std::optional<TimeZone>& own) -> std::optional<Moment> {
+  const auto read = [&](const TimeZone& in, bool& has_zone,
+                        std::optional<TimeZone>& own) -> std::optional<Moment> {
     Words each(lower);
     const auto wall = in.wall_of(now);
     const auto day = take_day(each, wall);

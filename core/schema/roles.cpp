@@ -18,7 +18,9 @@ constexpr std::array<Role, 10> role_list{{
     {.name = "producer", .task = "asks for mails, and cancels its own"},
     {.name = "submitter", .task = "asks for raw mails, whoever they are from"},
     // It acts as the roles of keys: of what it is a member of it must have no right before it has chosen.
-    {.name = "submission", .task = "takes mails over HTTP, as the roles of keys", .attributes = "LOGIN NOINHERIT"},
+    {.name = "submission",
+     .task = "takes mails over HTTP, as the roles of keys",
+     .attributes = "LOGIN NOINHERIT"},
     {.name = "collector", .task = "send, collect"},
     {.name = "reader", .task = "status, tail, audit, reconcile", .servers = "pg_monitor"},
     {.name = "teller", .task = "outcomes"},
@@ -62,9 +64,10 @@ constexpr std::array right_list{
     // For links without an account.
     Right{"redeemer", of_table, "SELECT (id, reference)", "mailroom_messages", Given::by_hand},
 
-    Right{"producer", of_function, "EXECUTE",
-          "mailroom_send mailroom_cancel mailroom_reschedule mailroom_message_status mailroom_email mailroom_emails "
-          "mailroom_email_id mailroom_message_of mailroom_send_row"},
+    Right{
+        "producer", of_function, "EXECUTE",
+        "mailroom_send mailroom_cancel mailroom_reschedule mailroom_message_status mailroom_email mailroom_emails "
+        "mailroom_email_id mailroom_message_of mailroom_send_row"},
     // For INSERT, COPY and RETURNING id. Without them the functions remain.
     Right{
         "producer", of_table,

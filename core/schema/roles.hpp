@@ -13,8 +13,8 @@
 
 namespace mailroom::schema {
 
-/// A group role; logins become members of it, unless it is one itself. Its name in a database is a prefix, `mailroom` if nobody
-/// chose another, and this.
+/// A group role; logins become members of it, unless it is one itself. Its name in a database is a prefix,
+/// `mailroom` if nobody chose another, and this.
 struct Role {
   std::string_view name;
   std::string_view task;       ///< `asks for mails`

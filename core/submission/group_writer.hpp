@@ -1,5 +1,5 @@
-// Stores what waits in groups: what has come while one group was flushed becomes the next one, one transaction and one commit. What a
-// group is made of, and how it is stored, the store knows.
+// Stores what waits in groups: what has come while one group was flushed becomes the next one, one
+// transaction and one commit. What a group is made of, and how it is stored, the store knows.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,9 @@ class GroupStore {
   GroupStore(const GroupStore&) = delete;
   GroupStore& operator=(const GroupStore&) = delete;
 
-  /// Stores the group by one transaction, tells each its answer, and removes it. What it leaves has not been stored: all if nothing could
-  /// be (false), those that are to be stored one by one, or one that is to be tried again at its `not_before`.
+  /// Stores the group by one transaction, tells each its answer, and removes it. What it leaves has not been
+  /// stored: all if nothing could be (false), those that are to be stored one by one, or one that is to be
+  /// tried again at its `not_before`.
   virtual bool store(std::vector<Work>& group) = 0;
   /// Tells one that it has waited for too long.
   virtual void give_up(const Work& work) = 0;
@@ -119,7 +120,8 @@ class GroupWriter {
     Group group;
     std::set<std::string> keys;
     std::size_t bytes = 0;
-    for (auto each = waiting_.begin(); each != waiting_.end() && group.size() < most_works && bytes < most_bytes;) {
+    for (auto each = waiting_.begin();
+         each != waiting_.end() && group.size() < most_works && bytes < most_bytes;) {
       if (each->not_before > now && !has_ended_) {
         ++each;
         continue;

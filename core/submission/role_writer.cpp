@@ -125,9 +125,8 @@ RoleWriter::RoleWriter(std::unique_ptr<RoleStore> store, Milliseconds patience)
 RoleWriter::RoleWriter(const DatabaseAccess& access, const Login& login,
                        std::unique_ptr<SubmissionSession> opened, Tell tell, Log& log,
                        std::atomic<std::int64_t>& commits)
-    : RoleWriter(
-          std::make_unique<RoleStore>(access, login, std::move(opened), std::move(tell), log, commits),
-          access.patience) {}
+    : RoleWriter(std::make_unique<RoleStore>(access, login, std::move(opened), std::move(tell), log, commits),
+                 access.patience) {}
 
 void RoleWriter::add(std::uint64_t session, SubmittedMail mail) {
   MailWork work;

@@ -49,7 +49,7 @@ struct ServiceSurroundings {
   std::function<bool()> signalled{};
   /// Why no mail may be taken, if so.
   std::function<std::optional<Reply>()> closed{};
-  std::function<void()> turned{};  ///< each second
+  std::function<void()> turned{};    ///< each second
   std::function<void()> stopping{};  ///< nothing may begin any more
   std::function<bool()> may_end{};   ///< false: something is not answered yet
 };

@@ -44,10 +44,10 @@ BEGIN
     RETURN (
         SELECT mailroom_send(m.recipients, m.template, m.data, m.locale, m.subject, m.text, m.html, m.cc, m.bcc, m.sender, m.reply_to, m.headers,
                              m.attachments, action => m.action, profile => m.profile, send_after => m.send_after, expires_at => m.expires_at,
-                             idempotency_key => m.idempotency_key, reference => m.reference, options => coalesce(m.options, '{}'))
+                             idempotency_key => m.idempotency_key, reference => m.reference, topic => m.topic, options => coalesce(m.options, '{}'))
         FROM jsonb_to_record(p_mail) m (recipients text[], template text, data jsonb, locale text, subject text, text text, html text, cc text[],
                                         bcc text[], sender text, reply_to text, headers jsonb, attachments jsonb, action text, profile text,
-                                        send_after timestamptz, expires_at timestamptz, idempotency_key text, reference text, options jsonb));
+                                        send_after timestamptz, expires_at timestamptz, idempotency_key text, reference text, topic text, options jsonb));
 END
 $$;
 

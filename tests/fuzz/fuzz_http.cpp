@@ -1,4 +1,5 @@
-// A client may send anything, cut anywhere: the same requests are read, and what they ask for could be a mail.
+// A client may send anything, cut anywhere: the same requests are read, and what they ask for could be a
+// mail.
 
 #include <vector>
 
@@ -38,7 +39,8 @@ void check_post(const http_door::Post& post) {
   for (const auto& mail : post.mails) {
     require(mail.contains("recipients") && !mail.at("recipients").empty(), "a mail has recipients");
     for (const auto& mailbox : mail.at("recipients"))
-      require(std::holds_alternative<mail::Mailbox>(mail::parse_mailbox(mailbox.get<std::string>())), "each recipient is one mailbox");
+      require(std::holds_alternative<mail::Mailbox>(mail::parse_mailbox(mailbox.get<std::string>())),
+              "each recipient is one mailbox");
   }
 }
 
@@ -51,8 +53,11 @@ int run(const std::uint8_t* data, std::size_t size) {
   require(requests.size() == same.size() && end == same_end, "a cut changes nothing");
   const resend_api::ResendShape shape;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    require(requests[i].path == same[i].path && requests[i].body == same[i].body && requests[i].headers == same[i].headers, "a cut changes no request");
-    const auto read = shape.read(requests[i], {.senders = {"@shop.example"}}, {.now = Moment(std::chrono::hours(500'000)), .timezone = "UTC"});
+    require(requests[i].path == same[i].path && requests[i].body == same[i].body &&
+                requests[i].headers == same[i].headers,
+            "a cut changes no request");
+    const auto read = shape.read(requests[i], {.senders = {"@shop.example"}},
+                                 {.now = Moment(std::chrono::hours(500'000)), .timezone = "UTC"});
     if (const auto* fault = std::get_if<http_door::Fault>(&read)) {
       require(shape.fault(*fault).status >= 400, "a fault is no success");
     } else if (const auto* post = std::get_if<http_door::Post>(&std::get<http_door::Operation>(read))) {

@@ -1,4 +1,5 @@
-// What HTTP needs of SQL: the ids that applications keep, messages by them, keys of roles, tags, and a subject beside a template.
+// What HTTP needs of SQL: the ids that applications keep, messages by them, keys of roles, tags, and a
+// subject beside a template.
 
 #include <algorithm>
 #include <array>
@@ -47,14 +48,17 @@ std::string derived(const std::string& secret, const std::string& purpose) {
 /// The uuid of a message by the words of the contract, made without the database.
 std::string uuid_of(const std::string& secret, std::int64_t id, std::int64_t microseconds) {
   const auto number = std::bit_cast<std::uint64_t>(id);
-  const auto seal = first_bits(derived(secret, "mailroom id mac"),
-                               "\x01" + big_endian(number) + big_endian(std::bit_cast<std::uint64_t>(microseconds))) >> 6U;
+  const auto seal =
+      first_bits(derived(secret, "mailroom id mac"),
+                 "\x01" + big_endian(number) + big_endian(std::bit_cast<std::uint64_t>(microseconds))) >>
+      6U;
   const auto masked = number ^ first_bits(derived(secret, "mailroom id mask"), "\x01" + big_endian(seal));
   // 58 bits and 64 bits, with version and variant between them.
   const std::uint64_t high = seal >> 10U << 16U | 0x4000U | (seal & 0x3ffU) << 2U | masked >> 62U;
   const std::uint64_t low = 0x8000000000000000U | (masked & 0x3fffffffffffffffU);
   const auto hex = fmt::format("{:016x}{:016x}", high, low);
-  return fmt::format("{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4), hex.substr(20));
+  return fmt::format("{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4),
+                     hex.substr(16, 4), hex.substr(20));
 }
 
 std::string secret_of_vectors() {
@@ -65,7 +69,8 @@ std::string secret_of_vectors() {
 }
 
 void use_secret_of_vectors(db::Connection& connection) {
-  connection.run("UPDATE mailroom_id_secret SET secret = decode('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex')");
+  connection.run(
+      "UPDATE mailroom_id_secret SET secret = decode('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex')");
 }
 
 /// A group of producers, as init --roles makes them, and their sessions.
@@ -88,7 +93,9 @@ std::string text_of(db::Connection& connection, const std::string& sql) {
 }
 
 std::string send(const std::string& key, const std::string& subject = "s", const std::string& more = {}) {
-  return fmt::format("SELECT mailroom_send(ARRAY['a@x.example'], subject => '{}', text => 't', idempotency_key => '{}'{})", subject, key, more);
+  return fmt::format(
+      "SELECT mailroom_send(ARRAY['a@x.example'], subject => '{}', text => 't', idempotency_key => '{}'{})",
+      subject, key, more);
 }
 
 }  // namespace
@@ -102,14 +109,18 @@ TEST_CASE("the id of a message is that of the vectors, and the same by SQL as by
   };
   CHECK(uuid("1", "2026-11-28 12:00:00+00") == "a2220cc1-7604-48c4-b811-7ed7eb1c0acf");
   CHECK(uuid("2", "2026-11-28 12:00:00+00") == "c564fd11-3fbc-4c1a-ba49-d3c98dc8c9c3");
-  CHECK(uuid("9223372036854775807", "2026-11-28 12:00:00.123456+00") == "a0f4aec7-71ab-4a71-b737-900feea8cc87");
+  CHECK(uuid("9223372036854775807", "2026-11-28 12:00:00.123456+00") ==
+        "a0f4aec7-71ab-4a71-b737-900feea8cc87");
   std::mt19937_64 random(20261129);
   for (int i = 0; i < 200; ++i) {
     const auto id = static_cast<std::int64_t>(random() >> (1 + random() % 62));
     const auto microseconds = static_cast<std::int64_t>(random() % 4'000'000'000'000'000);
-    const auto made = text_of(connection, fmt::format(
-        "SELECT u || ' ' || (o).id || ' ' || ((o).seal = mailroom_id_seal({0}, 1, {1}, a)) FROM (SELECT u, a, mailroom_opened_uuid({0}, 1, u) AS o FROM (SELECT mailroom_uuid({0}, 1, {1}, a) AS u, a "
-        "FROM (SELECT timestamptz 'epoch' + interval '1 microsecond' * {2} AS a) t) u) v", secret, id, microseconds));
+    const auto made = text_of(
+        connection,
+        fmt::format(
+            "SELECT u || ' ' || (o).id || ' ' || ((o).seal = mailroom_id_seal({0}, 1, {1}, a)) FROM (SELECT u, a, mailroom_opened_uuid({0}, 1, u) AS o FROM (SELECT mailroom_uuid({0}, 1, {1}, a) AS u, a "
+            "FROM (SELECT timestamptz 'epoch' + interval '1 microsecond' * {2} AS a) t) u) v",
+            secret, id, microseconds));
     CHECK(made == fmt::format("{} {} true", uuid_of(secret_of_vectors(), id, microseconds), id));
   }
 }
@@ -127,10 +138,13 @@ TEST_CASE("a message is found by its id by its role alone, and by no guess") {
   CHECK(text_of(*other.session, fmt::format("SELECT mailroom_email_id({})", message)) == "-");
   CHECK(text_of(*other.session, fmt::format("SELECT message FROM mailroom_email('{}')", id)) == "-");
   CHECK(text_of(*other.session, "SELECT message FROM mailroom_emails()") == "-");
-  CHECK(refusal(*other.session, fmt::format("SELECT * FROM mailroom_emails(10, '{}')", id)).starts_with("P0002"));
-  CHECK(refusal(*other.session, fmt::format("SELECT mailroom_reschedule({}, now())", message)).starts_with("42501"));
+  CHECK(refusal(*other.session, fmt::format("SELECT * FROM mailroom_emails(10, '{}')", id))
+            .starts_with("P0002"));
+  CHECK(refusal(*other.session, fmt::format("SELECT mailroom_reschedule({}, now())", message))
+            .starts_with("42501"));
   CHECK(refusal(*other.session, "SELECT secret FROM mailroom_id_secret").starts_with("42501"));
-  CHECK(text_of(*shop.session, "SELECT count(mailroom_message_of(gen_random_uuid())) FROM generate_series(1, 5000)") == "0");
+  CHECK(text_of(*shop.session,
+                "SELECT count(mailroom_message_of(gen_random_uuid())) FROM generate_series(1, 5000)") == "0");
   // The same number at another time is another message.
   connection.run("UPDATE mailroom_messages SET created_at = created_at + interval '1 microsecond'");
   CHECK(text_of(*shop.session, fmt::format("SELECT mailroom_message_of('{}')", id)) == "-");
@@ -153,14 +167,17 @@ TEST_CASE("a message is shown as it is, and what became of it") {
   const DatabaseRig rig;
   const Shop shop(rig, "shop");
   auto& session = *shop.session;
-  session.run(R"(SELECT mailroom_send(ARRAY['Ada <ada@x.example>', 'b@x.example'], subject => 's', text => 't', html => 'h', cc => '{c@x.example}',
+  session.run(
+      R"(SELECT mailroom_send(ARRAY['Ada <ada@x.example>', 'b@x.example'], subject => 's', text => 't', html => 'h', cc => '{c@x.example}',
     bcc => '{d@x.example}', sender => 'Shop <s@x.example>', reply_to => 'r@x.example, R <q@x.example>', send_after => '2100-01-01',
     options => '{"tags": {"kind": "welcome"}}'))");
-  CHECK(text_of(session,
-                "SELECT concat_ws(' | ', sender, recipients, cc, bcc, reply_to, subject, text, html, send_after AT TIME ZONE 'UTC', tags, states) "
-                "FROM mailroom_email(mailroom_email_id(1))") ==
-        "Shop <s@x.example> | {\"Ada <ada@x.example>\",b@x.example} | {c@x.example} | {d@x.example} | {r@x.example,\"R <q@x.example>\"} | s | t | h | "
-        "2100-01-01 00:00:00 | {\"kind\": \"welcome\"} | {scheduled}");
+  CHECK(
+      text_of(
+          session,
+          "SELECT concat_ws(' | ', sender, recipients, cc, bcc, reply_to, subject, text, html, send_after AT TIME ZONE 'UTC', tags, states) "
+          "FROM mailroom_email(mailroom_email_id(1))") ==
+      "Shop <s@x.example> | {\"Ada <ada@x.example>\",b@x.example} | {c@x.example} | {d@x.example} | {r@x.example,\"R <q@x.example>\"} | s | t | h | "
+      "2100-01-01 00:00:00 | {\"kind\": \"welcome\"} | {scheduled}");
   CHECK(text_of(session, "SELECT mailroom_reschedule(1, '2101-01-01')") == "t");
   CHECK(text_of(session, "SELECT mailroom_reschedule(1, now())") == "t");
   CHECK(text_of(session, "SELECT mailroom_cancel(1)") == "cancelled");
@@ -170,8 +187,12 @@ TEST_CASE("a message is shown as it is, and what became of it") {
   for (int i = 0; i < 5; ++i)
     session.run(send(std::to_string(i)));
   const auto list = [&](const std::string& arguments) {
-    return text_of(session, fmt::format("SELECT string_agg(message::text, ' ' ORDER BY n) FROM mailroom_emails({}) WITH ORDINALITY e (email_id, message, a, b, "
-                                        "c, d, e, f, g, h, i, j, k, n)", arguments));
+    return text_of(
+        session,
+        fmt::format(
+            "SELECT string_agg(message::text, ' ' ORDER BY n) FROM mailroom_emails({}) WITH ORDINALITY e (email_id, message, a, b, "
+            "c, d, e, f, g, h, i, j, k, n)",
+            arguments));
   };
   CHECK(list("") == "6 5 4 3 2 1");
   CHECK(list("2") == "6 5");
@@ -182,16 +203,25 @@ TEST_CASE("a message is shown as it is, and what became of it") {
 TEST_CASE("tags are an object of short words, and no part of what a key stands for; a batch is one") {
   const DatabaseRig rig;
   auto& connection = *rig.connection;
-  const auto tagged = [](const std::string& tags) { return fmt::format(", options => '{{\"tags\": {}}}'", tags); };
+  const auto tagged = [](const std::string& tags) {
+    return fmt::format(", options => '{{\"tags\": {}}}'", tags);
+  };
   const auto first = text_of(connection, send("k", "s", tagged(R"({"a": "b-C_1"})")));
   CHECK(text_of(connection, send("k", "s", tagged(R"({"a": "other"})"))) == first);
   CHECK(text_of(connection, send("k")) == first);
-  for (const auto* wrong : {R"(["a"])", R"({"a b": "c"})", R"({"a": "two words"})", R"({"a": 1})", R"({"": "c"})"})
+  for (const auto* wrong :
+       {R"(["a"])", R"({"a b": "c"})", R"({"a": "two words"})", R"({"a": 1})", R"({"": "c"})"})
     CHECK(refusal(connection, send("n", "s", tagged(wrong))).starts_with("22023"));
-  CHECK(refusal(connection, "SELECT mailroom_send('{a@x.example}', subject => 's', text => 't', options => jsonb_build_object('tags', "
-                            "(SELECT jsonb_object_agg('n' || i, 'v') FROM generate_series(1, 76) i)))").starts_with("22023"));
-  connection.run(R"(INSERT INTO mailroom_messages (recipients, subject, text, options) VALUES ('{a@x.example}', 's', 't', '{"tags": {"by": "insert"}}'))");
-  CHECK(text_of(connection, "SELECT options->'tags'->>'by' FROM mailroom_messages ORDER BY id DESC LIMIT 1") == "insert");
+  CHECK(
+      refusal(
+          connection,
+          "SELECT mailroom_send('{a@x.example}', subject => 's', text => 't', options => jsonb_build_object('tags', "
+          "(SELECT jsonb_object_agg('n' || i, 'v') FROM generate_series(1, 76) i)))")
+          .starts_with("22023"));
+  connection.run(
+      R"(INSERT INTO mailroom_messages (recipients, subject, text, options) VALUES ('{a@x.example}', 's', 't', '{"tags": {"by": "insert"}}'))");
+  CHECK(text_of(connection,
+                "SELECT options->'tags'->>'by' FROM mailroom_messages ORDER BY id DESC LIMIT 1") == "insert");
   const auto batch = R"(, options => '{"batch": "abc"}')";
   const auto one = text_of(connection, send("b", "s", batch));
   CHECK(text_of(connection, send("b", "s", batch)) == one);
@@ -203,14 +233,19 @@ TEST_CASE("tags are an object of short words, and no part of what a key stands f
 TEST_CASE("many messages are asked for by one statement, and the one that is refused is named") {
   const DatabaseRig rig;
   const Shop shop(rig, "shop");
-  const std::string good = R"({"recipients": ["a@x.example"], "subject": "s", "text": "t", "attachments": [{"name": "a", "content": "aGk="}]})";
+  const std::string good =
+      R"({"recipients": ["a@x.example"], "subject": "s", "text": "t", "attachments": [{"name": "a", "content": "aGk="}]})";
   const std::string bad = R"({"recipients": ["nobody"], "subject": "s", "text": "t"})";
-  const auto each = [&](const std::string& mails, const std::string& more = {}) { return fmt::format("mailroom_send_each('{}'{})", mails, more); };
-  CHECK(text_of(*shop.session, "SELECT string_agg(place || ' ' || (email_id = mailroom_email_id(message)), ', ') FROM " + each("[" + good + "," + good + "]")) ==
-        "0 true, 1 true");
+  const auto each = [&](const std::string& mails, const std::string& more = {}) {
+    return fmt::format("mailroom_send_each('{}'{})", mails, more);
+  };
+  CHECK(text_of(*shop.session,
+                "SELECT string_agg(place || ' ' || (email_id = mailroom_email_id(message)), ', ') FROM " +
+                    each("[" + good + "," + good + "]")) == "0 true, 1 true");
   CHECK(refusal(*shop.session, "SELECT * FROM " + each("[" + good + "," + bad + "]")).starts_with("23514"));
-  CHECK(text_of(*shop.session, "SELECT string_agg(concat_ws(' ', place, code, email_id IS NOT NULL), ', ') FROM " +
-                                   each("[" + bad + "," + good + "," + bad + "]", ", true")) == "0 23514 f, 1 t, 2 23514 f");
+  CHECK(text_of(*shop.session,
+                "SELECT string_agg(concat_ws(' ', place, code, email_id IS NOT NULL), ', ') FROM " +
+                    each("[" + bad + "," + good + "," + bad + "]", ", true")) == "0 23514 f, 1 t, 2 23514 f");
   CHECK(text_of(*rig.connection, "SELECT count(*) FROM mailroom_messages") == "3");
   const TestRole stranger(rig.database, "stranger");
   db::Connection session(stranger.conninfo(), "test");
@@ -222,12 +257,16 @@ TEST_CASE("a subject takes the place of that of a template") {
   const TemporaryDirectory templates;
   templates.write("receipt.subject", "Your receipt");
   templates.write("receipt.txt", "Order {{order}}");
-  rig.connection->run("SELECT mailroom_send('{a@mail.example}', 'receipt', '{\"order\": 17}', subject => 'Order 17'), "
-                      "mailroom_send('{b@mail.example}', 'receipt', '{\"order\": 18}')");
-  for (const auto* wrong : {"'receipt', subject => 's', text => 't'", "'receipt', text => 't'", "subject => 's', data => '{}'", "subject => 's'"})
-    CHECK(refusal(*rig.connection, fmt::format("SELECT mailroom_send('{{a@mail.example}}', {})", wrong)).starts_with("23514"));
+  rig.connection->run(
+      "SELECT mailroom_send('{a@mail.example}', 'receipt', '{\"order\": 17}', subject => 'Order 17'), "
+      "mailroom_send('{b@mail.example}', 'receipt', '{\"order\": 18}')");
+  for (const auto* wrong : {"'receipt', subject => 's', text => 't'", "'receipt', text => 't'",
+                            "subject => 's', data => '{}'", "subject => 's'"})
+    CHECK(refusal(*rig.connection, fmt::format("SELECT mailroom_send('{{a@mail.example}}', {})", wrong))
+              .starts_with("23514"));
   const TestRelay relay;
-  TestSender sender(rig.database.conninfo(), relay.url(), {"--once", "--connections", "1"}, {{"MAILROOM_SEND_TEMPLATES", templates.path().string()}});
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--once", "--connections", "1"},
+                    {{"MAILROOM_SEND_TEMPLATES", templates.path().string()}});
   CHECK(sender.wait() == 0);
   INFO(sender.log());
   std::string subjects;
@@ -244,15 +283,19 @@ TEST_CASE("nothing is stored with a key once its end has committed, and what is 
   auto& connection = *rig.connection;
   const Shop shop(rig, "shop");
   const TestRole door(rig.database, "door");
-  connection.run(fmt::format("ALTER ROLE {0} NOINHERIT; GRANT EXECUTE ON FUNCTION mailroom_use_keys, mailroom_find_key TO {0}", door.name()));
+  connection.run(fmt::format(
+      "ALTER ROLE {0} NOINHERIT; GRANT EXECUTE ON FUNCTION mailroom_use_keys, mailroom_find_key TO {0}",
+      door.name()));
   const auto create = [&](const std::string& role) {
-    return fmt::format("SELECT mailroom_create_key('re_abcde', sha256('secret'), '{}', 'web', 'full_access')", role);
+    return fmt::format("SELECT mailroom_create_key('re_abcde', sha256('secret'), '{}', 'web', 'full_access')",
+                       role);
   };
   CHECK(refusal(connection, create("postgres")).starts_with("22023"));
   CHECK(refusal(connection, create(door.name())).starts_with("22023"));
   CHECK(refusal(connection, create("nobody_has_this")).starts_with("42704"));
   // The service could not act as it.
-  CHECK_THAT(refusal(connection, create(shop.role.name())), Catch::Matchers::ContainsSubstring("is no member of"));
+  CHECK_THAT(refusal(connection, create(shop.role.name())),
+             Catch::Matchers::ContainsSubstring("is no member of"));
   connection.run(fmt::format("GRANT {} TO {}", shop.role.name(), door.name()));
   connection.run(create(shop.role.name()));
   db::Connection session(door.conninfo(), "test");
@@ -274,7 +317,11 @@ TEST_CASE("nothing is stored with a key once its end has committed, and what is 
   CHECK(revoked.get() == "t");
   CHECK(refusal(session, use).starts_with("28000"));
   CHECK(text_of(session, "SELECT role FROM mailroom_find_key(sha256('secret'))") == "-");
-  CHECK(text_of(connection, "SELECT string_agg(kind || ' ' || (details->>'key'), ', ' ORDER BY id) FROM mailroom_operations") == "create key re_abcde, revoke key re_abcde");
+  CHECK(
+      text_of(
+          connection,
+          "SELECT string_agg(kind || ' ' || (details->>'key'), ', ' ORDER BY id) FROM mailroom_operations") ==
+      "create key re_abcde, revoke key re_abcde");
 }
 
 TEST_CASE("logins of one group are one application until one of them has a key") {
@@ -284,14 +331,17 @@ TEST_CASE("logins of one group are one application until one of them has a key")
   const Shop unused(rig, "unused");
   const TestRole web(rig.database, "web");
   const TestRole jobs(rig.database, "jobs");
-  connection.run(fmt::format("ALTER ROLE {0} NOLOGIN; GRANT EXECUTE ON FUNCTION mailroom_send TO {0}; GRANT {0} TO {1}, {2}", group.name(), web.name(), jobs.name()));
+  connection.run(fmt::format(
+      "ALTER ROLE {0} NOLOGIN; GRANT EXECUTE ON FUNCTION mailroom_send TO {0}; GRANT {0} TO {1}, {2}",
+      group.name(), web.name(), jobs.name()));
   const auto sent_by = [&](const TestRole& role) {
     db::Connection session(role.conninfo(), "test");
     return text_of(session, send("k"));
   };
   const auto shared = sent_by(web);
   CHECK(sent_by(jobs) == shared);
-  connection.run(fmt::format("SELECT mailroom_create_key('re_abcde', sha256('secret'), '{}', NULL, 'full_access')", web.name()));
+  connection.run(fmt::format(
+      "SELECT mailroom_create_key('re_abcde', sha256('secret'), '{}', NULL, 'full_access')", web.name()));
   CHECK(sent_by(jobs) == shared);
   const auto own = sent_by(web);
   CHECK(own != shared);

@@ -52,11 +52,13 @@ std::string name_secrets(std::string_view text) {
 std::string normalise(std::string text, const Places& places) {
   static const Pattern time(
       R"(\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC)\b|[+-]\d{2}(:?\d{2})?)?)");
+  static const Pattern uuid(R"(\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)");
   static const Pattern pid(R"(\bpid[= ]\d+)");
   static const Pattern duration(R"(\bin (\d+(\.\d+)? ?(ns|us|µs|ms|s|min|m|h|d))+\b)");
   static const Pattern library(R"(\(([A-Za-z]\w+) \d+\.\d[\w.-]*\))");
   for (const auto& [place, name] : places)
     replace_all(text, place, name);
+  text = uuid.replaced(text, "<uuid>");
   text = time.replaced(text, "<time>");
   text = library.replaced(text, "($1 <version>)");
   text = pid.replaced(text, "pid=<pid>");

@@ -48,7 +48,7 @@ std::string recovery_token(const std::string& code) {
 
 /// The examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to user5
 /// and one token each, emitted in batches from 1 on; a second queue, `newsletter`; a running collector
-/// of each; a relay; a template, receipt; a key, tokens.txt, accounts.txt, queues.yaml, order.json, sender.py
+/// of each; a relay; a template, receipt; a role, shop, and its key, re_AbCdE; a key, tokens.txt, accounts.txt, queues.yaml, order.json, sender.py
 /// and outcomes.py in the directory.
 class World {
  public:
@@ -131,6 +131,11 @@ class World {
     connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('newsletter', 0)");
     connection->run("INSERT INTO mailroom_queues (name, actions) VALUES ('newsletter', $1::token_action[])",
                     actions);
+    // Roles belong to the cluster, where other examples may have made it.
+    connection->run("DO $$ BEGIN CREATE ROLE shop; EXCEPTION WHEN duplicate_object THEN NULL; END $$");
+    connection->run("GRANT EXECUTE ON FUNCTION mailroom_send TO shop");
+    connection->run(
+        "INSERT INTO mailroom_keys (id, digest, role, permission) VALUES ('re_AbCdE', sha256('key'), 'shop', 'full_access')");
     return database_;
   }
 

@@ -154,8 +154,7 @@ void HttpDoor::answer(HttpConnection& connection, const Answer& given, const std
     const std::lock_guard lock(mutex_);
     ++counts_.answers[given.status];
   }
-  const auto role = connection.credentials() ? connection.credentials()->role : std::string();
-  connection.answer(given, more + rate_headers(role), ends || is_stopping_);
+  connection.answer(given, more, ends || is_stopping_);
 }
 
 void HttpDoor::refuse(HttpConnection& connection, const Fault& fault, bool ends) {
@@ -171,21 +170,8 @@ void HttpDoor::refuse(HttpConnection& connection, const Fault& fault, bool ends)
     more = fmt::format("Allow: {}\r\n", shape_.methods_of(connection.reader().request().path));
   if (fault.problem == Problem::unavailable || fault.problem == Problem::not_known)
     more = "Retry-After: 5\r\n";
-  if (fault.problem == Problem::over_rate && who)
-    more = fmt::format("Retry-After: {}\r\n",
-                       std::max(1, static_cast<int>(std::ceil(service_.seconds_to_next(who->role)))));
+  if (fault.wait) more = fmt::format("Retry-After: {}\r\n", fault.wait->count());
   answer(connection, given, more, ends);
-}
-
-std::string HttpDoor::rate_headers(const std::string& role) const {
-  const auto rate = role.empty() ? std::nullopt : service_.terms_of(role).rate;
-  if (!rate) return {};
-  const auto period =
-      std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(rate->period).count());
-  return fmt::format(
-      "ratelimit-limit: {0}\r\nratelimit-remaining: {1}\r\nratelimit-reset: {2}\r\nratelimit-policy: {0};w={3}\r\n",
-      rate->count, service_.mails_left(role),
-      static_cast<std::int64_t>(std::ceil(service_.seconds_to_full(role))), period);
 }
 
 void HttpDoor::happened(HttpConnection& connection, HttpReader::Event event) {
@@ -298,8 +284,6 @@ void HttpDoor::carry_out(HttpConnection& connection) {
 
 void HttpDoor::post(HttpConnection& connection, const Credentials& credentials, Post wanted) {
   if (wanted.mails.empty()) return answer(connection, shape_.posted(wanted, {}), "", false);
-  for (std::size_t i = 0; i < wanted.mails.size(); ++i)
-    if (service_.over_rate(credentials.role)) return refuse(connection, {Problem::over_rate, ""});
   const auto waits = begin_wait(connection);
   writer_of(credentials.role).add(make_work(waits, credentials, std::move(wanted), own_key()));
 }

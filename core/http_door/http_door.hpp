@@ -80,7 +80,6 @@ class HttpDoor {
   void give(Verdict verdict);
   PostWriter& writer_of(const std::string& role);
   Surroundings surroundings() const;
-  std::string rate_headers(const std::string& role) const;
 
   HttpOptions options_;
   const Shape& shape_;

@@ -9,6 +9,7 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "db/errors.hpp"
 #include "process/retry.hpp"
 
 namespace mailroom::http_door {
@@ -18,6 +19,13 @@ namespace {
 constexpr Milliseconds wait_of_group{50};
 constexpr Milliseconds next_look{150};
 constexpr Milliseconds longest_wait_for_key{10'000};
+
+/// `try again in 17 s; …`: when the limit of a role lets it send again.
+int seconds_in(const std::string& hint) {
+  const auto begin = std::min(hint.find_first_of("0123456789"), hint.size());
+  const auto end = std::min(hint.find_first_not_of("0123456789", begin), hint.size());
+  return std::max(1, parse_number<int>(std::string_view(hint).substr(begin, end - begin)).value_or(60));
+}
 
 class PostStore : public submission::GroupStore<PostWork> {
  public:
@@ -105,6 +113,8 @@ Fault PostStore::fault_of(const PostWork& work, const db::StatementFailure& fail
   const auto words =
       failure.hint.empty() ? failure.message : fmt::format("{}; {}", failure.message, failure.hint);
   if (failure.sqlstate == "28000") return {Problem::bad_key, ""};
+  if (failure.sqlstate == db::sqlstate::over_limit)
+    return {.problem = Problem::over_rate, .message = "", .wait = std::chrono::seconds(seconds_in(failure.hint))};
   if (failure.statement < statements_before) {
     setting_.log.error("cannot act as the role of a key",
                        {{"key", work.credentials.id}, {"role", role_}, {"reason", words}});

@@ -45,6 +45,7 @@ enum class Problem {
 struct Fault {
   Problem problem{};
   std::string message{};
+  std::optional<std::chrono::seconds> wait{};  ///< until it may be asked for again
 };
 
 /// A request with its body.

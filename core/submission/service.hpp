@@ -87,14 +87,9 @@ class Service {
   event_base* loop() const { return base_; }
   const TlsServer* tls() const { return tls_.get(); }
   RoleTerms terms_of(const std::string& role) const;
-  std::optional<Reply> over_rate(const std::string& role);
   std::optional<Reply> closed() const { return around_.closed ? around_.closed() : std::nullopt; }
   /// What its bodies have changed by; false if all are too many.
   bool hold(std::ptrdiff_t change);
-  /// Of a role with a rate: how many mails it may send now, and how long until the next, or until all.
-  int mails_left(const std::string& role) const;
-  double seconds_to_next(const std::string& role) const;
-  double seconds_to_full(const std::string& role) const;
 
  private:
   friend class ClientConnection;

@@ -42,21 +42,6 @@ bool Service::is_over_limit(const std::string& role) const {
   return found != over_limit_until_.end() && steady_now() < found->second;
 }
 
-int Service::mails_left(const std::string& role) const {
-  const auto rate = terms_of(role).rate;
-  return rate ? static_cast<int>(rates_.left(role, *rate, steady_now())) : 0;
-}
-
-double Service::seconds_to_next(const std::string& role) const {
-  const auto rate = terms_of(role).rate;
-  return rate ? std::max(0.0, (1 - rates_.left(role, *rate, steady_now())) * rate->gap().count()) : 0;
-}
-
-double Service::seconds_to_full(const std::string& role) const {
-  const auto rate = terms_of(role).rate;
-  return rate ? (rate->count - rates_.left(role, *rate, steady_now())) * rate->gap().count() : 0;
-}
-
 bool Service::is_full(const std::string& peer) const {
   const auto found = per_address_.find(peer);
   return clients_.size() >= options_.connections || (peer != local_client && found != per_address_.end() &&

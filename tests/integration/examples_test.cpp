@@ -48,8 +48,8 @@ std::string recovery_token(const std::string& code) {
 
 /// The examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to user5
 /// and one token each, emitted in batches from 1 on; a second queue, `newsletter`; a running collector
-/// of each; a relay; a template, receipt; a role, shop, and its key, re_AbCdE; a key, tokens.txt, accounts.txt, queues.yaml, order.json, sender.py
-/// and outcomes.py in the directory.
+/// of each; a relay; a template, receipt; a role, shop, and its key, re_AbCdE; a key, tokens.txt,
+/// accounts.txt, queues.yaml, order.json, sender.py and outcomes.py in the directory.
 class World {
  public:
   /// `actions` are those of the queue newsletter.

@@ -1,4 +1,5 @@
-// Mails over HTTP without a socket: times as people write them, bodies that are refused, and requests that are cut.
+// Mails over HTTP without a socket: times as people write them, bodies that are refused, and requests that
+// are cut.
 
 #include <fmt/format.h>
 #include <vector>
@@ -21,7 +22,8 @@ std::string scheduled(const std::string& text, const std::string& zone = "UTC") 
   return moment ? precise_moment_text(*moment).substr(0, 19) : "none";
 }
 
-http_door::Request request_of(const std::string& method, const std::string& path, const std::string& body = {}) {
+http_door::Request request_of(const std::string& method, const std::string& path,
+                              const std::string& body = {}) {
   return {.method = method, .path = path, .body = body};
 }
 
@@ -80,7 +82,9 @@ TEST_CASE("a time is understood as it is written, or not at all") {
 }
 
 TEST_CASE("an array of octets takes an octet each, and any other array is one") {
-  const auto read = [](const std::string& text) { return std::get<nlohmann::json>(http_door::read_body(text)); };
+  const auto read = [](const std::string& text) {
+    return std::get<nlohmann::json>(http_door::read_body(text));
+  };
   CHECK(read("[0, 104, 255]").is_binary());
   CHECK(read("[]").is_array());
   CHECK(read("[1, 256]") == nlohmann::json::array({1, 256}));
@@ -88,8 +92,10 @@ TEST_CASE("an array of octets takes an octet each, and any other array is one") 
   CHECK(read("[[1], {\"a\": [2]}]")[1]["a"].is_binary());
   for (const auto* bad : {"", "{", "{} {}", "{\"a\": 1, \"a\": 1}", "\"\\ud800\"", "nul", "[1,]"})
     CHECK(std::holds_alternative<http_door::BodyProblem>(http_door::read_body(bad)));
-  CHECK(std::holds_alternative<nlohmann::json>(http_door::read_body(std::string(32, '[') + std::string(32, ']'))));
-  CHECK(std::holds_alternative<http_door::BodyProblem>(http_door::read_body(std::string(33, '[') + std::string(33, ']'))));
+  CHECK(std::holds_alternative<nlohmann::json>(
+      http_door::read_body(std::string(32, '[') + std::string(32, ']'))));
+  CHECK(std::holds_alternative<http_door::BodyProblem>(
+      http_door::read_body(std::string(33, '[') + std::string(33, ']'))));
 }
 
 TEST_CASE("a request is the same wherever it is cut") {
@@ -101,7 +107,8 @@ TEST_CASE("a request is the same wherever it is cut") {
     std::vector<http_door::Request> requests;
     for (std::size_t at = 0; at < text.size(); at += piece) {
       auto part = std::string_view(text).substr(at, piece);
-      for (auto event = reader.take(part); event != http_door::HttpReader::Event::more; event = reader.take(part)) {
+      for (auto event = reader.take(part); event != http_door::HttpReader::Event::more;
+           event = reader.take(part)) {
         REQUIRE(event != http_door::HttpReader::Event::malformed);
         if (event == http_door::HttpReader::Event::head) reader.go_on(true);
         if (event == http_door::HttpReader::Event::whole) requests.push_back(reader.take_request());
@@ -117,9 +124,12 @@ TEST_CASE("a request is the same wherever it is cut") {
 }
 
 TEST_CASE("what a request lacks, or has too much, is named") {
-  CHECK_THAT(fault_of(request_of("POST", "/emails", "{}")), Catch::Matchers::ContainsSubstring("Missing `from` field."));
-  CHECK_THAT(fault_of(request_of("POST", "/emails/batch", "[{}]")), Catch::Matchers::ContainsSubstring("[0] Missing `from` field."));
-  CHECK_THAT(fault_of(request_of("GET", "/emails/17")), Catch::Matchers::ContainsSubstring("invalid_parameter"));
+  CHECK_THAT(fault_of(request_of("POST", "/emails", "{}")),
+             Catch::Matchers::ContainsSubstring("Missing `from` field."));
+  CHECK_THAT(fault_of(request_of("POST", "/emails/batch", "[{}]")),
+             Catch::Matchers::ContainsSubstring("[0] Missing `from` field."));
+  CHECK_THAT(fault_of(request_of("GET", "/emails/17")),
+             Catch::Matchers::ContainsSubstring("invalid_parameter"));
   CHECK_THAT(fault_of(request_of("GET", "/domains")), Catch::Matchers::ContainsSubstring("domains"));
   CHECK_THAT(fault_of(request_of("PUT", "/emails")), Catch::Matchers::ContainsSubstring("405"));
   CHECK(fault_of(request_of("GET", "//emails/?limit=%31")).empty());

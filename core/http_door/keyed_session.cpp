@@ -64,7 +64,8 @@ std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> KeyedSession
     if (session_->is_open() && !submission::may_pass(failure->sqlstate)) return std::move(*failure);
     // A key that is not good, a limit, and a lock or a conflict, which leave the session as it was.
     if (session_->is_open() &&
-        (failure->sqlstate == "28000" || failure->sqlstate == db::sqlstate::over_limit || failure->sqlstate == "55P03" || failure->sqlstate.starts_with("40")))
+        (failure->sqlstate == "28000" || failure->sqlstate == db::sqlstate::over_limit ||
+         failure->sqlstate == "55P03" || failure->sqlstate.starts_with("40")))
       return std::move(*failure);
     away.reason = failure->message;
     away.may_be_stored = failure->sqlstate.empty();

@@ -114,7 +114,8 @@ Fault PostStore::fault_of(const PostWork& work, const db::StatementFailure& fail
       failure.hint.empty() ? failure.message : fmt::format("{}; {}", failure.message, failure.hint);
   if (failure.sqlstate == "28000") return {Problem::bad_key, ""};
   if (failure.sqlstate == db::sqlstate::over_limit)
-    return {.problem = Problem::over_rate, .message = "", .wait = std::chrono::seconds(seconds_in(failure.hint))};
+    return {
+        .problem = Problem::over_rate, .message = "", .wait = std::chrono::seconds(seconds_in(failure.hint))};
   if (failure.statement < statements_before) {
     setting_.log.error("cannot act as the role of a key",
                        {{"key", work.credentials.id}, {"role", role_}, {"reason", words}});

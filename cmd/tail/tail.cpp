@@ -234,6 +234,7 @@ const Command tail_command{
     "  topic-created, topic-changed, topic-retired\n"
     "                                         what people can unsubscribe from\n"
     "  unsubscribed, resubscribed             addresses that get no more of a topic, or do\n"
+    "  key-created, key-revoked               keys for mails over HTTP\n"
     "--outcome, --code, --batch and --consumer show batches and deliveries alone.\n"
     "mailroom audit --outcome skipped names whom a batch skipped.\n"
     "\n"

@@ -118,9 +118,9 @@ std::string figures_text(const feed::Operation& operation) {
                      (addresses->size() > 1 ? fmt::format(" and {} more", addresses->size() - 1) : "")
                : "";
   }
-  if (operation.kind >= feed::EventKind::topic_created && operation.kind <= feed::EventKind::resubscribed) {
+  if (operation.kind >= feed::EventKind::topic_created && operation.kind <= feed::EventKind::key_revoked) {
     std::string text;
-    for (const auto* key : {"topic", "address"}) {
+    for (const auto* key : {"topic", "address", "key", "role"}) {
       const auto found = details.find(key);
       if (found != details.end() && found->is_string())
         text += (text.empty() ? "" : " ") + shown_text(found->get<std::string>());

@@ -97,7 +97,8 @@ ExitCode topic_retire(const TopicOptions& options, db::Connection& connection, C
 }
 
 void add_name(CommandSyntax& syntax, TopicOptions& options) {
-  syntax.text("NAME", options.name, "name of the topic: small letters, digits, hyphens, underscores").required();
+  syntax.text("NAME", options.name, "name of the topic: small letters, digits, hyphens, underscores")
+      .required();
 }
 
 void add_properties(CommandSyntax& syntax, TopicOptions& options) {

@@ -12,7 +12,7 @@ namespace mailroom::feed {
 namespace {
 
 /// The kinds, then mailroom_operations.kind of the first kinds.
-constexpr std::array<std::string_view, 68> names{"suspended",      "restored",       "rewound",
+constexpr std::array<std::string_view, 72> names{"suspended",      "restored",       "rewound",
                                                  "replayed",       "pruned",         "queue-created",
                                                  "queue-changed",  "paused",         "resumed",
                                                  "dropped",        "budget-changed", "action-created",
@@ -21,21 +21,22 @@ constexpr std::array<std::string_view, 68> names{"suspended",      "restored",  
                                                  "adopted",        "forgotten",      "address-suppressed",
                                                  "address-freed",  "limit-changed",  "topic-created",
                                                  "topic-changed",  "topic-retired",  "unsubscribed",
-                                                 "resubscribed",   "created",        "taken-over",
-                                                 "dead",           "skipped",        "emitted",
-                                                 "delivery",       "consumed",       "leased",
-                                                 "abandoned",      "activated",      "expired",
-                                                 "migration",      "suspend",        "restore",
-                                                 "rewind",         "replay",         "prune",
-                                                 "create queue",   "set queue",      "pause queue",
-                                                 "resume queue",   "drop queue",     "set budget",
-                                                 "create action",  "set action",     "retire action",
-                                                 "reload",         "went back",      "revoke",
-                                                 "cancel message", "adopt",          "forget",
-                                                 "suppress",       "unsuppress",     "set limit",
-                                                 "create topic",   "set topic",      "retire topic",
-                                                 "unsubscribe",    "resubscribe"};
-constexpr std::size_t kinds = 40;
+                                                 "resubscribed",   "key-created",    "key-revoked",
+                                                 "created",        "taken-over",     "dead",
+                                                 "skipped",        "emitted",        "delivery",
+                                                 "consumed",       "leased",         "abandoned",
+                                                 "activated",      "expired",        "migration",
+                                                 "suspend",        "restore",        "rewind",
+                                                 "replay",         "prune",          "create queue",
+                                                 "set queue",      "pause queue",    "resume queue",
+                                                 "drop queue",     "set budget",     "create action",
+                                                 "set action",     "retire action",  "reload",
+                                                 "went back",      "revoke",         "cancel message",
+                                                 "adopt",          "forget",         "suppress",
+                                                 "unsuppress",     "set limit",      "create topic",
+                                                 "set topic",      "retire topic",   "unsubscribe",
+                                                 "resubscribe",    "create key",     "revoke key"};
+constexpr std::size_t kinds = 42;
 
 std::size_t place_of(std::string_view text) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -146,7 +147,9 @@ const std::vector<std::string>& state_text() {
                                               "topic-changed",
                                               "topic-retired",
                                               "unsubscribed",
-                                              "resubscribed"};
+                                              "resubscribed",
+                                              "key-created",
+                                              "key-revoked"};
   return words;
 }
 

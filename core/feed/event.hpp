@@ -45,6 +45,8 @@ enum class EventKind : std::uint8_t {
   topic_retired,
   unsubscribed,  ///< an address from a topic, as the next one
   resubscribed,
+  key_created,  ///< with which programs ask for mails over HTTP, as the next one
+  key_revoked,
   created,  ///< an account or a token
   taken_over,
   dead,

@@ -70,6 +70,8 @@ TEST_CASE("the page on metrics lists what a scrape shows, no more and no less") 
       "INSERT INTO mailroom_budgets (name, tokens, period, burst) VALUES ('mailroom', 1000, '1 s', 1000)");
   connection->run("INSERT INTO mailroom_queues (name, budgets) VALUES ('mailroom', '{mailroom}')");
   connection->run(
+      "SELECT mailroom_send('{a@mail.example}', subject => 's', text => 't', send_after => now() + interval '1 day')");
+  connection->run(
       "INSERT INTO mailroom_sinks VALUES ('relay.example:587', 1, now(), now(), now() + interval '1 h', 'down')");
   TestCollector collector(database, {"--metrics", "127.0.0.1:0", "--batch-limit", "1"});
   const auto collects = metrics_address([&] { return collector.log(); });

@@ -1,6 +1,7 @@
 // Threads beside the main one: signals are kept away from them, and one wakes another through a descriptor.
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -23,14 +24,21 @@ class EventFd {
 
   /// For poll(2): readable from a signal() until the next clear().
   int fd() const { return fd_; }
-  void signal() const { eventfd_write(fd_, 1); }
+  /// After the change that it tells of. Many before the next clear() are one system call.
+  void signal() const {
+    if (!is_set_.exchange(true)) eventfd_write(fd_, 1);
+  }
+  /// Before a look at what was changed, or a change is missed. In this order, since what is signalled between
+  /// the two is seen by that look.
   void clear() const {
     eventfd_t count = 0;
     eventfd_read(fd_, &count);
+    is_set_ = false;
   }
 
  private:
   int fd_;
+  mutable std::atomic<bool> is_set_ = false;
 };
 
 /// While it exists, this thread blocks all signals. A thread that is started meanwhile inherits that and

@@ -100,7 +100,8 @@ void Dispatcher::submit(Message message, SpooledText body, TimePoint expires_at)
                                .refusals = refusals});
   enqueue(id);
   pump();
-  if (pending_.size() == 1 || !waiting_.empty()) news_.signal();
+  // Behind others it changes nothing for the thread, which a signal would wake.
+  if (pending_.size() == 1 || (!waiting_.empty() && waiting_.front() == id)) news_.signal();
 }
 
 void Dispatcher::enqueue(std::int64_t id) {

@@ -64,7 +64,7 @@ std::vector<std::string> SmtpCarrier::endpoints() const {
 }
 
 void SmtpCarrier::submit(delivery::Message message) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   ++unanswered_;
   // Whoever submits has not seen that the relay is unavailable.
   const auto name = options_.relays[message.endpoint].name();
@@ -72,11 +72,12 @@ void SmtpCarrier::submit(delivery::Message message) {
     return answer.was_tried && answer.verdict == delivery::Verdict::unavailable && answer.sink == name;
   });
   if (is_too_late) return keep({.id = message.id, .was_tried = false});
-  if (auto* const worker = idle_worker(message.endpoint)) {
-    give(*worker, std::move(message));
-  } else {
-    queue_.push_back(std::move(message));
-  }
+  auto* const worker = idle_worker(message.endpoint);
+  if (worker == nullptr) return queue_.push_back(std::move(message));
+  give(*worker, std::move(message));
+  // A thread that is woken with the mutex held only waits for it.
+  lock.unlock();
+  worker->wakes.notify_one();
 }
 
 SmtpCarrier::Worker* SmtpCarrier::idle_worker(std::size_t endpoint) {
@@ -92,7 +93,6 @@ SmtpCarrier::Worker* SmtpCarrier::idle_worker(std::size_t endpoint) {
 void SmtpCarrier::give(Worker& worker, delivery::Message message) {
   worker.next = std::move(message);
   worker.is_busy = true;
-  worker.wakes.notify_one();
 }
 
 std::vector<delivery::Answer> SmtpCarrier::take() {

@@ -76,6 +76,7 @@ class SmtpCarrier final : public delivery::Carrier {
   void rest(Worker& worker, std::unique_lock<std::mutex>& lock);
   /// One that is idle, with an open connection to the relay if there is one; null if all are busy.
   Worker* idle_worker(std::size_t endpoint);
+  /// Does not wake it.
   static void give(Worker& worker, delivery::Message message);
   /// How many connections to the relay are open.
   int open_connections(std::size_t endpoint) const;

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)),
                 os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support')]
 from free_port import free_port  # noqa: E402
+from http_cases import Player, play_all  # noqa: E402
 from http_service import MAIL, Client, HttpService, create_database, create_key  # noqa: E402
 from submission_service import MAILROOM, PATIENCE, eventually, run  # noqa: E402
 
@@ -76,11 +77,11 @@ class HttpTest(unittest.TestCase):
         self.addCleanup(client.close)
         return client
 
-    def emulator(self):
-        """The URL of npm's emulate, which stands in for Resend; where that is not installed the service itself, as another role."""
+    def emulator(self, names):
+        """A player of npm's emulate, which stands in for Resend; None where that is not installed."""
         if not os.path.isdir(f'{EMULATE}/node_modules/emulate'):
             print('NOT RUN: the comparison with emulate: scripts/install-packages --tests', file=sys.stderr)
-            return f'http://127.0.0.1:{self.service.http}'
+            return None
         port = free_port()
         emulator = subprocess.Popen(['node', f'{CASES}/../providers/emulate_server.mjs', EMULATE, str(port)], stdin=subprocess.PIPE)
 
@@ -93,16 +94,13 @@ class HttpTest(unittest.TestCase):
             with socket.socket() as probe:
                 return probe.connect_ex(('127.0.0.1', port)) == 0
         self.assertTrue(eventually(answers), 'emulate does not listen')
-        return f'http://127.0.0.1:{port}'
+        return Player(port, 're_a', names)
 
     def test_each_request_of_the_contract(self):
-        keys = self.keys
-        done = subprocess.run(['node', f'{CASES}/compare.mjs', '--a', self.emulator(), '--key-a', keys['other'],
-                               '--b', f'http://127.0.0.1:{self.service.http}', '--key-b', keys['shop'],
-                               '--set', f"own_key={keys['shop']},other_key={keys['other']},send_key={keys['sending']}"],
-                              text=True, capture_output=True, check=False)
-        self.assertIn(', 0 unexpected; 0 against the contract\n', done.stdout, done.stdout + done.stderr)
-        self.assertIn('122 requests', done.stdout)
+        names = {'own_key': self.keys['shop'], 'other_key': self.keys['other'], 'send_key': self.keys['sending']}
+        ours = Player(self.service.http, self.keys['shop'], dict(names))
+        count, found = play_all(f'{CASES}/cases.json', ours, self.emulator(dict(names)))
+        self.assertEqual((count, found), (122, []))
 
     def test_sdks_as_they_are(self):
         if not os.path.isdir(f'{MODULES}/node_modules/resend'):

@@ -177,7 +177,7 @@ bool Dispatcher::waits_for_domain(std::int64_t id, std::size_t endpoint, TimePoi
 bool Dispatcher::is_held(std::int64_t id) {
   auto& pending = pending_.at(id);
   if (carrier_->asks_for_clearance() || !carrier_->has_session()) return false;
-  if (pending.clearance == nullptr) pending.clearance = pending.message.clearance_of_attempt();
+  if (pending.clearance == nullptr) pending.clearance = pending.next_clearance();
   const auto& clearance = pending.clearance;
   return clearance != nullptr && !clearance->ask() && !clearance->is_refused();
 }
@@ -202,7 +202,7 @@ void Dispatcher::send(std::int64_t id, std::size_t endpoint, TimePoint now) {
   auto message = pending.message;
   message.body = body;
   message.attempt += pending.tries++;
-  if (pending.clearance == nullptr) pending.clearance = message.clearance_of_attempt();
+  if (pending.clearance == nullptr) pending.clearance = pending.next_clearance();
   message.clearance = pending.clearance;
   carrier_->submit(std::move(message));
 }

@@ -173,6 +173,12 @@ class Dispatcher {
     std::optional<Answer> last{};            ///< of the endpoints before `first`
     std::string loaded{};                    ///< the body, if it was read from a file
     std::shared_ptr<Clearance> clearance{};  ///< of the attempt that is made, or comes next
+
+    /// Several mails that may have been taken are the same attempt still: without one of them the receiver
+    /// would not recognise the others, and take them twice.
+    std::shared_ptr<Clearance> next_clearance() const {
+      return may_be_taken && !message.mails.empty() ? message.clearance : message.clearance_of_attempt();
+    }
   };
   // The functions below need the mutex.
   void keep_busy();

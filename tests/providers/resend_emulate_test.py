@@ -100,7 +100,9 @@ class ResendEmulateTest(unittest.TestCase):
             file.write(KEY + '\n')
         cls.database = OwnDatabase('resend_emulate_test')
         cls.database.create(MAILROOM, MAILROOM_SECRET_KEY='ab' * 32, MAILROOM_SEND_RELAY='resend://', MAILROOM_SEND_RESEND_KEY_FILE=key,
-                            MAILROOM_SEND_FROM='Exämple, Inc. <no-reply@app.example>')
+                            MAILROOM_SEND_FROM='Exämple, Inc. <no-reply@app.example>',
+                            MAILROOM_SEND_UNSUBSCRIBE_LINK='https://app.example/u/{token}', MAILROOM_SEND_UNSUBSCRIBE_MAILTO='off+{id}@app.example')
+        cls.database.psql("SELECT mailroom_create_topic('news', 'News')")
         cls.addClassCleanup(cls.database.drop)
 
     @classmethod
@@ -195,6 +197,32 @@ class ResendEmulateTest(unittest.TestCase):
         run(MAILROOM, 'resend', f'{self.marker}1@mail.example', '--yes', '--reason', 'lost')
         self.send()
         self.assertEqual(len(self.mails()), 2)
+
+    def lose_first_answer_while_reader_leaves(self, address):
+        def loses(number):
+            if number == 1:
+                self.database.psql(f"SELECT mailroom_unsubscribe('{address}', 'news')")
+            return number == 1
+        self.gate.loses = loses
+
+    def test_who_leaves_meanwhile_lets_nobody_be_mailed_twice(self):
+        self.insert(1, 5, topic="'news'")
+        reader = f'{self.marker}3@mail.example'
+        self.lose_first_answer_while_reader_leaves(reader)
+        self.send()
+        self.assert_each_once(5)
+        self.assertEqual(self.gate.requests['/emails/batch'], 2)
+        self.assertEqual(len(set(self.gate.keys)), 1)
+        self.assertEqual({(state, unknowns) for state, _, unknowns in self.deliveries()}, {('accepted', '0')})
+        self.assertIn('it was on its way when its reader unsubscribed', run(MAILROOM, 'audit', reader))
+
+    def test_a_mail_alone_is_not_repeated_once_its_reader_left(self):
+        self.insert(1, 1, topic="'news'")
+        self.lose_first_answer_while_reader_leaves(f'{self.marker}1@mail.example')
+        self.send()
+        self.assertEqual(self.gate.requests['/emails'], 1)
+        self.send()
+        self.assertEqual(self.gate.requests['/emails'], 1)
 
     def test_senders_that_are_killed_mail_nobody_twice(self):
         most = 25

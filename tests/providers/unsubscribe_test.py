@@ -6,11 +6,13 @@ Needs a PostgreSQL in PGHOST and PGUSER.
 import email
 import email.policy
 import glob
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.error
 import urllib.parse
@@ -176,6 +178,41 @@ class UnsubscribeTest(unittest.TestCase):
         self.assertEqual(read(f'From: other@mail.example\nTo: {address.upper()}\nSubject: unsubscribe\n\n\n'),
                          'token 1 of queue mailroom, ada@mail.example: unsubscribed; the address is suppressed\n')
         self.assertEqual(self.suppressed(), 'ada@mail.example news unsubscribed')
+
+    def headers_at(self, relay, settings):
+        """The two of a mail, as a stand-in for this provider gets them."""
+        directory = os.path.join(self.directory, relay[:3])
+        os.mkdir(directory)
+        server = subprocess.Popen([sys.executable, os.path.join(HERE, '..', 'handover', 'provider_server.py'), directory, 'ok'])
+        try:
+            port = os.path.join(directory, 'port')
+            while not os.path.exists(port) or not os.path.getsize(port):
+                time.sleep(0.02)
+            with open(port, encoding='ascii') as file:
+                url = f'http://127.0.0.1:{file.read().strip()}'
+            self.database.psql("SELECT mailroom_send(ARRAY['ada@mail.example'], subject => 'x', text => 'y', topic => 'news')")
+            subprocess.run([MAILROOM, 'send', '--once'], check=True, capture_output=True,
+                           env={**os.environ, 'MAILROOM_SEND_RELAY': relay, **{name: value or url for name, value in settings.items()}})
+        finally:
+            server.kill()
+            server.wait()
+        with open(os.path.join(directory, 'taken'), encoding='utf-8') as file:
+            mail = json.loads(file.read())
+        taken = mail['body'].get('headers') or email.message_from_string(mail['mail'], policy=email.policy.SMTP)
+        return taken['List-Unsubscribe'], taken['List-Unsubscribe-Post']
+
+    def test_both_headers_go_to_ses_and_resend(self):
+        key = os.path.join(self.directory, 'key')
+        with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), 'w', encoding='ascii') as file:
+            file.write('[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = geheim\n')
+        with open(os.open(key + '.resend', os.O_WRONLY | os.O_CREAT, 0o600), 'w', encoding='ascii') as file:
+            file.write('re_geheim\n')
+        for relay, settings in (('ses://eu-west-1', {'MAILROOM_SEND_SES_ENDPOINT': '', 'MAILROOM_SEND_SES_CREDENTIALS_FILE': key}),
+                                ('resend://', {'MAILROOM_SEND_RESEND_ENDPOINT': '', 'MAILROOM_SEND_RESEND_KEY_FILE': key + '.resend'})):
+            with self.subTest(relay):
+                links, post = self.headers_at(relay, settings)
+                self.assertRegex(links, '^<' + re.escape(LINK) + r'[^>]{32,}>, <mailto:off\+\d+-[a-z2-7]{10}@app\.example\?subject=unsubscribe>$')
+                self.assertEqual(post, 'List-Unsubscribe=One-Click')
 
     def test_a_mail_that_is_forgotten_has_no_link_any_more(self):
         text = self.text_of(self.mail('ada@mail.example'))

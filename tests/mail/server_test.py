@@ -265,7 +265,7 @@ class Failing(ServerTest):
 class Refusing(unittest.TestCase):
     def test_refuses_a_wrong_usage(self):
         name = os.path.basename(SCRIPT)
-        options = '[--maildir DIR] [--next HOST:PORT]' if name == 'with-postfix' else '[--maildir DIR]'
+        options = '[--maildir DIR]' + (' [--next HOST:PORT] [--milter HOST:PORT] [--hold]' if name == 'with-postfix' else '')
         usage = f'hint: usage: {name} {options} COMMAND [ARG...]\n'
         for arguments in ([], ['--maildir'], ['--nope', 'true'], ['--']):
             with self.subTest(arguments=arguments):

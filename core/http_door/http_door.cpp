@@ -221,7 +221,7 @@ void HttpDoor::look_at_key(HttpConnection& connection) {
       lookups_->ask([this, waits, digest, id = api_keys::id_of(*key)](KeyedSession& session) {
         auto found = session.find(digest);
         Verdict verdict{.request = waits, .is_about_key = true};
-        if (auto* away = std::get_if<Away>(&found)) {
+        if (std::holds_alternative<Away>(found)) {
           verdict.what = Fault{Problem::unavailable, ""};
         } else if (auto& credentials = std::get<std::optional<Credentials>>(found)) {
           credentials->id = id;

@@ -18,7 +18,7 @@
 namespace mailroom::bench {
 namespace {
 
-constexpr std::int64_t mails = 20'000;  ///< a run, before scaling
+constexpr std::int64_t mails_of_a_run = 20'000;  ///< before scaling
 
 bool is_open(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -58,7 +58,7 @@ Figures per_second(std::int64_t count, const Cost& cost) {
 /// Mails of the same size over four kept connections.
 Figures measure_source(Stage& stage) {
   const Sink sink;
-  const auto count = stage.scaled(mails);
+  const auto count = stage.scaled(mails_of_a_run);
   const auto cost = Process({.command = {"/usr/sbin/smtp-source", "-d", "-s", "4", "-m",
                                          std::to_string(count), "-l", "2500", "-f", "no-reply@app.example",
                                          "-t", "user1@bench.example", sink.address()}})
@@ -107,7 +107,7 @@ Row send_row(const Sending& sending, const std::string& name = "", const std::st
           .prepare = [make_backlog](Stage& stage) { make_backlog(stage); },
           .measure =
               [sending, make_backlog](Stage& stage) {
-                const auto count = stage.scaled(mails);
+                const auto count = stage.scaled(mails_of_a_run);
                 return per_second(count, send(stage, sending, make_backlog(stage), count));
               }};
 }
@@ -170,8 +170,8 @@ std::vector<Row> send_rows() {
            .meaning = "peak resident memory of a sender with 16 connections",
            .prepare = [](Stage& stage) { plain_backlog(stage); },
            .measure = [](Stage& stage) -> Figures {
-             const auto cost =
-                 send(stage, {.connections = 16, .limit = 100}, plain_backlog(stage), stage.scaled(mails));
+             const auto cost = send(stage, {.connections = 16, .limit = 100}, plain_backlog(stage),
+                                    stage.scaled(mails_of_a_run));
              return {{.value = static_cast<double>(cost.peak_kib) / 1024, .unit = "MiB"}};
            }}};
 }

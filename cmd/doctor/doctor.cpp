@@ -8,10 +8,16 @@
 namespace mailroom::cmd {
 namespace {
 
-ExitCode run_doctor(const std::string& role, Context& context) {
+struct DoctorOptions {
+  std::string role;
+  std::string mail;
+};
+
+ExitCode run_doctor(const DoctorOptions& options, Context& context) {
   const auto findings = doctor::examine({.load = [&](config::FileUse use) { return context.load(use); },
                                          .now = [] { return std::chrono::system_clock::now(); },
-                                         .application_role = role,
+                                         .application_role = options.role,
+                                         .received_mail = options.mail,
                                          .try_traces = try_tracing});
   const bool json = context.global().output == OutputFormat::json;
   context.print(json ? render_json(findings)
@@ -21,10 +27,14 @@ ExitCode run_doctor(const std::string& role, Context& context) {
 }
 
 Run add_doctor(CommandSyntax& syntax) {
-  auto role = std::make_shared<std::string>();
-  syntax.text("--as ROLE", *role,
+  auto options = std::make_shared<DoctorOptions>();
+  syntax.text("--as ROLE", options->role,
               "insert an account and ask for a message as this role, rolled back [the role of the session]");
-  return [role](Context& context) { return run_doctor(*role, context); };
+  syntax.text(
+      "--mail FILE", options->mail,
+      "look at a mail with a topic as it was received: whether its DKIM signature covers both headers for "
+      "unsubscribing");
+  return [options](Context& context) { return run_doctor(*options, context); };
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct CheckEntry {
 constexpr Ground server{.setting = {}, .database = true};
 constexpr Ground schema{.setting = {}, .database = true, .schema = true};
 
-constexpr std::array<CheckEntry, 25> checks{{
+constexpr std::array<CheckEntry, 26> checks{{
     {"configuration", {}, check_configuration},
     {"key", {.setting = "signing.key_file"}, check_key},
     {"previous keys", {.setting = "signing.previous_key_files"}, check_previous_keys},
@@ -49,6 +49,7 @@ constexpr std::array<CheckEntry, 25> checks{{
     {"templates", {}, check_templates},
     {"relay", {}, check_relays},
     {"bounces", {}, check_bounces},
+    {"signature", {}, check_signature},
     {"submission", {}, check_submission},
     {"sink", {}, check_sink},
     {"traces", {}, check_traces},

@@ -33,6 +33,7 @@ struct DoctorSources {
   std::function<config::Settings(config::FileUse)> load;
   std::function<std::chrono::system_clock::time_point()> now;
   std::string application_role{};  ///< as which an account is inserted; empty: as the session's
+  std::string received_mail{};     ///< the file of a mail whose signature is looked at; or empty
   /// Why the collector of traces takes no spans, or empty; null: not tried.
   std::function<std::string(const config::Settings&)> try_traces{};
 };
@@ -93,6 +94,9 @@ Findings check_templates(Subject& subject);
 Findings check_relays(Subject& subject);
 /// Whether something reads what comes back from each relay, and by which way it comes.
 Findings check_bounces(Subject& subject);
+/// Whether the DKIM signature of a mail that was received covers the headers for one click. Empty without
+/// one.
+Findings check_signature(Subject& subject);
 /// Whether mails that come by SMTP are taken and stored, and logins are checked. Empty if none are to come.
 Findings check_submission(Subject& subject);
 /// Looks whether sink.to or sink.exec works, and hands nothing over.

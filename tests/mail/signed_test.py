@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """signed_test.py SOURCE MAILROOM: mails with a topic through a real Postfix whose OpenDKIM signs them, and asks npm's mailauth which header fields the
-signature covers: docs/unsubscribe.md says so. Needs a PostgreSQL in PGHOST and PGUSER, and what scripts/install-packages --tests installs.
+signature covers, and so `mailroom doctor --mail`. Needs a PostgreSQL in PGHOST and PGUSER, and what scripts/install-packages --tests installs.
 """
 
 import glob
@@ -74,22 +74,25 @@ class SignedTest(unittest.TestCase):
         self.database.psql("SELECT mailroom_send(ARRAY['ada@mail.example'], subject => 'x', text => 'y', topic => 'news')")
         run(f'{SOURCE}/scripts/with-postfix', '--maildir', maildir, '--milter', f'127.0.0.1:{self.start_signer(*settings)}', '--',
             'sh', '-c', '"$0" send --once --log-level warn --relay "$MAILROOM_TEST_RELAY"', MAILROOM)
-        mail, = glob.glob(maildir + '/new/*')
-        with open(mail, 'rb') as file:
+        received, = glob.glob(maildir + '/new/*')
+        with open(received, 'rb') as file:
             # Maildirs have the line ends of this system.
             mail = re.sub(rb'\r?\n', b'\r\n', file.read())
         said = subprocess.run(['node', os.path.join(HERE, 'verify_dkim.mjs'), MODULES, self.record], input=mail, check=True, capture_output=True)
         said = json.loads(said.stdout)
         self.assertEqual(said['result'], 'pass', said)
+        self.doctor = subprocess.run([MAILROOM, 'doctor', '--mail', received], text=True, capture_output=True, check=False).stdout
         return set(said['signed'])
 
     def test_what_opendkim_signs_unless_told(self):
         self.assertEqual(self.verified() & BOTH, {'list-unsubscribe'})
+        self.assertIn('that of app.example leaves out List-Unsubscribe-Post', ' '.join(self.doctor.split()))
 
     def test_the_line_of_the_page_lets_opendkim_sign_both(self):
         with open(f'{SOURCE}/docs/unsubscribe.md', encoding='utf-8') as file:
             line = re.search(r'`(SignHeaders [^`]+)`', file.read())[1]
         self.assertLessEqual(BOTH, self.verified(line))
+        self.assertIn('that of app.example covers List-Unsubscribe and List-Unsubscribe-Post', ' '.join(self.doctor.split()))
 
 
 if __name__ == '__main__':

@@ -193,14 +193,13 @@ class WithoutService(unittest.TestCase):
             DATABASE.psql(f'CREATE ROLE {other} LOGIN; GRANT EXECUTE ON FUNCTION mailroom_submit, mailroom_message_status TO {other}')
         for i, user in enumerate(('nobody', 'daemon', 'nobody', 'nobody', 'daemon', 'daemon')):
             self.assertEqual(sendmail(f'Subject: {i}\n\nx\n'.encode(), f'{user}@mail.example', user=user), (0, ''))
-        config = f'{DIRECTORY.name}/rates.yaml'
-        with open(config, 'w', encoding='ascii') as file:
-            file.write('submission:\n  roles:\n    nobody: {rate: 1/h}\n')
-        service = Submission([f'{SOCKET}=*'], MAILROOM_CONFIG=config, **SETTINGS)
+        DATABASE.psql("SELECT mailroom_limit('nobody', 1, '1 hour')")
+        service = Submission([f'{SOCKET}=*'], **SETTINGS)
         self.assertTrue(eventually(lambda: len(spooled()) == 2), spooled())
         self.assertEqual(service.stop(), 0)
         self.assertTrue(service.said('a mail waits in the spool'))
         self.assertEqual(subjects_of(stored()), {'nobody': [0], 'daemon': [1, 4, 5]})
+        DATABASE.psql("SELECT mailroom_limit('nobody', NULL, NULL)")
         service = Submission([f'{SOCKET}=*'], **SETTINGS)
         self.assertTrue(eventually(lambda: not spooled()), spooled())
         self.assertEqual(service.stop(), 0)

@@ -207,6 +207,11 @@ TEST_CASE("SIGTERM gives the mails of a hanging relay back to the queue") {
   TestSender sender(rig.database.conninfo(), relay.url());
   CHECK(eventually([&] { return relay.connections() >= 4; }));
   CHECK(eventually([&] { return relay.commands().size() >= 12; }));
+  // They are two batches, of which the second is claimed ahead.
+  CHECK(eventually([&] {
+    return value<int>(*rig.connection,
+                      "SELECT coalesce(sum(mailroom_ids_in(ids)), 0)::int FROM mailroom_batches") == 6;
+  }));
   CHECK(sender.stop() == 0);
   CHECK(count(sender.log(), "stopping: waiting for the answers of 127.0.0.1:") == 1);
   INFO(sender.log());

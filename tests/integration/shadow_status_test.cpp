@@ -75,18 +75,18 @@ TEST_CASE(
   ShadowRig rig;
   const TestRole app(rig.database, "app");
   const auto& name = rig.database.name();
-  rig.owner.run("CREATE SCHEMA shop; CREATE TABLE shop.mailroom_messages (id bigint)");
+  rig.owner.run("CREATE SCHEMA stall; CREATE TABLE stall.mailroom_messages (id bigint)");
   CHECK(rig.found().empty());
-  rig.check(fmt::format("ALTER DATABASE {} SET search_path = shop, mailroom", name),
-            "table shop.mailroom_messages by shop, mailroom of this database",
-            fmt::format("ALTER DATABASE {} SET search_path = mailroom, shop", name));
+  rig.check(fmt::format("ALTER DATABASE {} SET search_path = stall, mailroom", name),
+            "table stall.mailroom_messages by stall, mailroom of this database",
+            fmt::format("ALTER DATABASE {} SET search_path = mailroom, stall", name));
   rig.owner.run(fmt::format("ALTER DATABASE {} RESET search_path", name));
-  rig.check(fmt::format("ALTER ROLE {} SET search_path = shop", app.name()),
-            fmt::format("table shop.mailroom_messages by shop of the role {}", app.name()),
+  rig.check(fmt::format("ALTER ROLE {} SET search_path = stall", app.name()),
+            fmt::format("table stall.mailroom_messages by stall of the role {}", app.name()),
             fmt::format("ALTER ROLE {} IN DATABASE {} SET search_path = public", app.name(), name));
   rig.owner.run(fmt::format("ALTER ROLE {} RESET ALL; ALTER ROLE {} IN DATABASE {} RESET ALL", app.name(),
                             app.name(), name));
-  rig.check(fmt::format("ALTER SCHEMA shop RENAME TO {}", app.name()),
+  rig.check(fmt::format("ALTER SCHEMA stall RENAME TO {}", app.name()),
             fmt::format("table {}.mailroom_messages by \"$user\", public", app.name()),
             fmt::format("DROP SCHEMA {} CASCADE", app.name()));
 }

@@ -145,7 +145,7 @@ TEST_CASE("the rows that a migration down deletes are counted beforehand") {
   CHECK(
       text ==
       "mailroom_suppressions 0\nmailroom_bounces 0\nmailroom_messages 2\nmailroom_attachments 1\nmailroom_schedule 1\nmailroom_topics 0\nmailroom_owners 1\nmailroom_limits 0\n"
-      "mailroom_actions 4\ntokens WHERE message IS NOT NULL 2\n"
+      "mailroom_actions 4\nmailroom_id_secret 1\nmailroom_keys 0\ntokens WHERE message IS NOT NULL 2\n"
       "tokens WHERE action::text NOT IN ('activation', 'password_recovery') 1\n"
       "mailroom_home 1\nmailroom_operations 2\nmailroom_outcomes 0\nmailroom_sinks 0\nmailroom_budgets 0\n"
       "mailroom_queues 1\nmailroom_deliveries 0\nmailroom_gaps 0\nmailroom_batches 1\njobs WHERE job_type <> 'mailroom' 1\n"

@@ -4,10 +4,8 @@
 #include "http_door/http_door.hpp"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <event2/event.h>
 #include <event2/listener.h>
 #include <fmt/format.h>
@@ -33,22 +31,6 @@ constexpr Milliseconds known_for{60'000};
 constexpr std::size_t most_known = 10'000;
 constexpr std::size_t lookup_threads = 2;
 constexpr std::size_t question_threads = 4;
-
-std::string peer_of(const sockaddr* address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (address->sa_family == AF_INET) {
-    sockaddr_in in{};
-    std::memcpy(&in, address, sizeof in);
-    inet_ntop(AF_INET, &in.sin_addr, text.data(), text.size());
-  } else if (address->sa_family == AF_INET6) {
-    sockaddr_in6 in6{};
-    std::memcpy(&in6, address, sizeof in6);
-    inet_ntop(AF_INET6, &in6.sin6_addr, text.data(), text.size());
-  } else {
-    return std::string(submission::local_client);
-  }
-  return text.data();
-}
 
 /// New for each request without a key. Those of one time lie together in the index.
 std::string own_key() {
@@ -81,7 +63,7 @@ HttpDoor::HttpDoor(HttpOptions options, const Shape& shape, submission::Service&
   listener_ = evconnlistener_new(
       service_.loop(),
       [](evconnlistener*, evutil_socket_t fd, sockaddr* address, int, void* self) {
-        static_cast<HttpDoor*>(self)->accept(fd, peer_of(address));
+        static_cast<HttpDoor*>(self)->accept(fd, submission::text_of_address(address));
       },
       this, LEV_OPT_CLOSE_ON_EXEC, 0, options_.fd);
   if (listener_ == nullptr) throw Error(ExitCode::failed, "cannot listen for HTTP");
@@ -143,7 +125,7 @@ std::uint64_t HttpDoor::begin_wait(HttpConnection& connection) {
   return request;
 }
 
-Surroundings HttpDoor::surroundings() const {
+Defaults HttpDoor::defaults() const {
   return {.now = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()),
           .timezone = options_.timezone,
           .from = options_.from};
@@ -263,7 +245,7 @@ void HttpDoor::carry_out(HttpConnection& connection) {
                                                   {.senders = terms.senders,
                                                    .header_options = terms.header_options,
                                                    .may_only_send = credentials.may_only_send},
-                                                  surroundings());
+                                                  defaults());
   if (const auto* fault = std::get_if<Fault>(&read)) {
     refuse(connection, *fault);
     connection.reader().take_request();
@@ -274,8 +256,8 @@ void HttpDoor::carry_out(HttpConnection& connection) {
   if (auto* wanted = std::get_if<Post>(&operation)) return post(connection, credentials, std::move(*wanted));
   const auto waits = begin_wait(connection);
   const bool is_asked =
-      questions_->ask([this, waits, credentials, operation, around = surroundings()](KeyedSession& session) {
-        tell({.request = waits, .what = answer_to(operation, credentials, shape_, around, session)});
+      questions_->ask([this, waits, credentials, operation, defaults = defaults()](KeyedSession& session) {
+        tell({.request = waits, .what = answer_to(operation, credentials, shape_, defaults, session)});
       });
   if (is_asked) return;
   waiting_.erase(waits);

@@ -79,7 +79,7 @@ class HttpDoor {
   void take_verdicts();
   void give(Verdict verdict);
   PostWriter& writer_of(const std::string& role);
-  Surroundings surroundings() const;
+  Defaults defaults() const;
 
   HttpOptions options_;
   const Shape& shape_;

@@ -50,7 +50,7 @@ class Asker {
 
 struct AnswerTo {
   const Shape& shape;
-  const Surroundings& around;
+  const Defaults& defaults;
   Asker asker;
 
   std::variant<Answer, Fault> operator()(const Post& /*post*/) { return Fault{Problem::unavailable, ""}; }
@@ -66,7 +66,7 @@ std::variant<Answer, Fault> AnswerTo::operator()(const Get& get) {
   if (auto* fault = std::get_if<Fault>(&result)) return std::move(*fault);
   const auto& rows = std::get<db::TextRows>(result);
   if (rows.empty()) return Fault{Problem::no_such_message, ""};
-  return shape.got(parse_json(rows.front().at("mail")), around);
+  return shape.got(parse_json(rows.front().at("mail")), defaults);
 }
 
 std::variant<Answer, Fault> AnswerTo::operator()(const List& list) {
@@ -82,7 +82,7 @@ std::variant<Answer, Fault> AnswerTo::operator()(const List& list) {
   auto mails = nlohmann::json::array();
   for (const auto& row : rows)
     mails.push_back(parse_json(row.at("mail")));
-  return shape.listed(mails, has_more, around);
+  return shape.listed(mails, has_more, defaults);
 }
 
 std::variant<Answer, Fault> AnswerTo::operator()(const Move& move) {
@@ -150,8 +150,8 @@ std::variant<Answer, Fault> AnswerTo::operator()(const Cancel& cancel) {
 }  // namespace
 
 std::variant<Answer, Fault> answer_to(const Operation& operation, const Credentials& credentials,
-                                      const Shape& shape, const Surroundings& around, KeyedSession& session) {
-  return std::visit(AnswerTo{shape, around, Asker(credentials, session)}, operation);
+                                      const Shape& shape, const Defaults& defaults, KeyedSession& session) {
+  return std::visit(AnswerTo{shape, defaults, Asker(credentials, session)}, operation);
 }
 
 }  // namespace mailroom::http_door

@@ -10,6 +10,6 @@ namespace mailroom::http_door {
 
 /// As the role of the credentials.
 std::variant<Answer, Fault> answer_to(const Operation& operation, const Credentials& credentials,
-                                      const Shape& shape, const Surroundings& around, KeyedSession& session);
+                                      const Shape& shape, const Defaults& defaults, KeyedSession& session);
 
 }  // namespace mailroom::http_door

@@ -66,7 +66,8 @@ struct RoleView {
   bool may_only_send = false;
 };
 
-struct Surroundings {
+/// What stands in for what a request leaves out.
+struct Defaults {
   Moment now{};
   std::string timezone{};  ///< of times without one
   std::string from{};      ///< the sender of a mail that names none
@@ -126,12 +127,12 @@ class Shape {
   /// True if a key that may only send may ask for this.
   virtual bool is_sending(const std::string& method, const std::string& path) const = 0;
   virtual std::variant<Operation, Fault> read(const Request& request, const RoleView& role,
-                                              const Surroundings& around) const = 0;
+                                              const Defaults& defaults) const = 0;
 
   virtual Answer posted(const Post& post, const std::vector<Stored>& stored) const = 0;
   /// `mail` and `mails` are rows of mailroom_email() and mailroom_emails().
-  virtual Answer got(const nlohmann::json& mail, const Surroundings& around) const = 0;
-  virtual Answer listed(const nlohmann::json& mails, bool has_more, const Surroundings& around) const = 0;
+  virtual Answer got(const nlohmann::json& mail, const Defaults& defaults) const = 0;
+  virtual Answer listed(const nlohmann::json& mails, bool has_more, const Defaults& defaults) const = 0;
   virtual Answer changed(const std::string& id) const = 0;
   virtual Answer fault(const Fault& fault) const = 0;
   /// The words of the database about a mail that it refuses; `place`: of a batch.

@@ -13,11 +13,11 @@ namespace mailroom::resend_api {
 namespace {
 
 using http_door::Answer;
+using http_door::Defaults;
 using http_door::Fault;
 using http_door::Post;
 using http_door::Problem;
 using http_door::Stored;
-using http_door::Surroundings;
 using OrderedJson = nlohmann::ordered_json;
 
 struct Name {
@@ -90,12 +90,12 @@ OrderedJson text_of(const nlohmann::json& mail, const char* name) {
   return text_at(mail, name);
 }
 
-OrderedJson email_json(const nlohmann::json& mail, bool is_whole, const Surroundings& around) {
+OrderedJson email_json(const nlohmann::json& mail, bool is_whole, const Defaults& defaults) {
   OrderedJson object;
   if (is_whole) object["object"] = "email";
   object["id"] = text_at(mail, "email_id");
   object["to"] = list_of(mail, "recipients");
-  object["from"] = text_at(mail, "sender").empty() ? around.from : text_at(mail, "sender");
+  object["from"] = text_at(mail, "sender").empty() ? defaults.from : text_at(mail, "sender");
   object["created_at"] = text_at(mail, "created_at");
   object["subject"] = text_of(mail, "subject");
   if (is_whole) {
@@ -141,14 +141,14 @@ Answer ResendShape::posted(const Post& post, const std::vector<Stored>& stored) 
   return good(body);
 }
 
-Answer ResendShape::got(const nlohmann::json& mail, const Surroundings& around) const {
-  return good(email_json(mail, true, around));
+Answer ResendShape::got(const nlohmann::json& mail, const Defaults& defaults) const {
+  return good(email_json(mail, true, defaults));
 }
 
-Answer ResendShape::listed(const nlohmann::json& mails, bool has_more, const Surroundings& around) const {
+Answer ResendShape::listed(const nlohmann::json& mails, bool has_more, const Defaults& defaults) const {
   OrderedJson body{{"object", "list"}, {"has_more", has_more}, {"data", OrderedJson::array()}};
   for (const auto& mail : mails)
-    body["data"].push_back(email_json(mail, false, around));
+    body["data"].push_back(email_json(mail, false, defaults));
   return good(body);
 }
 

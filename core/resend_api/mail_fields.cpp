@@ -19,10 +19,10 @@
 namespace mailroom::resend_api {
 namespace {
 
+using http_door::Defaults;
 using http_door::Fault;
 using http_door::Problem;
 using http_door::RoleView;
-using http_door::Surroundings;
 using Json = nlohmann::json;
 
 constexpr std::size_t most_to = 50;
@@ -245,18 +245,17 @@ std::optional<Fault> add_tags(const Json& mail, Json& arguments) {
 
 }  // namespace
 
-std::variant<Moment, Fault> read_schedule(const Json& value, const Surroundings& around) {
+std::variant<Moment, Fault> read_schedule(const Json& value, const Defaults& defaults) {
   if (!value.is_string()) return bad_value("`scheduled_at` must be a string");
-  const auto moment = parse_schedule(value.get_ref<const std::string&>(), around.now, around.timezone);
+  const auto moment = parse_schedule(value.get_ref<const std::string&>(), defaults.now, defaults.timezone);
   if (!moment)
     return bad_value(fmt::format("`scheduled_at` is no time that is understood: {}", schedule_forms));
-  if (*moment < around.now - longest_ago) return bad_value("`scheduled_at` has passed");
-  if (*moment > around.now + longest_ahead) return bad_value("`scheduled_at` is more than a year ahead");
+  if (*moment < defaults.now - longest_ago) return bad_value("`scheduled_at` has passed");
+  if (*moment > defaults.now + longest_ahead) return bad_value("`scheduled_at` is more than a year ahead");
   return *moment;
 }
 
-std::variant<ReadMail, Fault> read_mail(const Json& object, const RoleView& role,
-                                        const Surroundings& around) {
+std::variant<ReadMail, Fault> read_mail(const Json& object, const RoleView& role, const Defaults& defaults) {
   if (!object.is_object()) return bad_value("A mail must be an object");
   if (auto fault = problem_of_required(object)) return std::move(*fault);
   if (auto fault = problem_of_types(object)) return std::move(*fault);
@@ -273,9 +272,9 @@ std::variant<ReadMail, Fault> read_mail(const Json& object, const RoleView& role
     arguments["attachments"] = std::get<Json>(std::move(files));
   }
   if (!is_empty(member(object, "scheduled_at"))) {
-    const auto moment = read_schedule(object.at("scheduled_at"), around);
+    const auto moment = read_schedule(object.at("scheduled_at"), defaults);
     if (const auto* fault = std::get_if<Fault>(&moment)) return *fault;
-    if (std::get<Moment>(moment) > around.now)
+    if (std::get<Moment>(moment) > defaults.now)
       arguments["send_after"] = precise_moment_text(std::get<Moment>(moment));
   }
   const auto& topic = member(object, "topic_id");

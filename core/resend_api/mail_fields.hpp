@@ -18,10 +18,10 @@ struct ReadMail {
 
 std::variant<ReadMail, http_door::Fault> read_mail(const nlohmann::json& object,
                                                    const http_door::RoleView& role,
-                                                   const http_door::Surroundings& around);
+                                                   const http_door::Defaults& defaults);
 
 /// The moment of `scheduled_at`; a Fault for one that is none, has passed, or is more than a year ahead.
 std::variant<Moment, http_door::Fault> read_schedule(const nlohmann::json& value,
-                                                     const http_door::Surroundings& around);
+                                                     const http_door::Defaults& defaults);
 
 }  // namespace mailroom::resend_api

@@ -18,6 +18,7 @@ namespace mailroom::resend_api {
 namespace {
 
 using http_door::Cancel;
+using http_door::Defaults;
 using http_door::Fault;
 using http_door::Get;
 using http_door::List;
@@ -27,7 +28,6 @@ using http_door::Post;
 using http_door::Problem;
 using http_door::Request;
 using http_door::RoleView;
-using http_door::Surroundings;
 using Json = nlohmann::json;
 
 constexpr std::size_t most_mails = 100;
@@ -130,7 +130,7 @@ std::variant<Json, Fault> read_object(const std::string& body) {
 }
 
 std::variant<Operation, Fault> read_move(const std::string& id, const std::string& body,
-                                         const Surroundings& around) {
+                                         const Defaults& defaults) {
   auto read = read_object(body);
   if (auto* fault = std::get_if<Fault>(&read)) return std::move(*fault);
   const auto& object = std::get<Json>(read);
@@ -143,7 +143,7 @@ std::variant<Operation, Fault> read_move(const std::string& id, const std::strin
     if (!value.is_null() && !is_one_of(name, {"scheduled_at", "id", "email_id"}))
       return Fault{Problem::bad_value,
                    fmt::format("`{}` cannot be changed: only `scheduled_at` can", name.substr(0, 100))};
-  const auto moment = read_schedule(*time, around);
+  const auto moment = read_schedule(*time, defaults);
   if (const auto* fault = std::get_if<Fault>(&moment)) return *fault;
   return Move{.id = id, .to = std::get<Moment>(moment)};
 }
@@ -169,7 +169,7 @@ Json without_times(Json arguments) {
 }
 
 std::variant<Operation, Fault> read_post(const Request& request, const RoleView& role,
-                                         const Surroundings& around) {
+                                         const Defaults& defaults) {
   auto body = read_object(request.body);
   if (auto* fault = std::get_if<Fault>(&body)) return std::move(*fault);
   const auto& object = std::get<Json>(body);
@@ -177,7 +177,7 @@ std::variant<Operation, Fault> read_post(const Request& request, const RoleView&
     return Fault{Problem::bad_value, "The body must be an object; several mails go to /emails/batch"};
   auto key = read_key(request);
   if (auto* fault = std::get_if<Fault>(&key)) return std::move(*fault);
-  auto mail = read_mail(object, role, around);
+  auto mail = read_mail(object, role, defaults);
   if (auto* fault = std::get_if<Fault>(&mail)) return std::move(*fault);
   auto& read = std::get<ReadMail>(mail);
   Post post;
@@ -190,7 +190,7 @@ std::variant<Operation, Fault> read_post(const Request& request, const RoleView&
 }
 
 std::variant<Operation, Fault> read_batch(const Request& request, const RoleView& role,
-                                          const Surroundings& around) {
+                                          const Defaults& defaults) {
   const auto validation = lower_case(request.header("x-batch-validation").value_or("strict"));
   if (validation != "strict" && validation != "permissive")
     return Fault{Problem::bad_value, "`x-batch-validation` must be strict or permissive"};
@@ -207,7 +207,7 @@ std::variant<Operation, Fault> read_batch(const Request& request, const RoleView
   post.key = std::get<std::optional<std::string>>(key);
   auto all = Json::array();
   for (std::size_t i = 0; i < array.size(); ++i) {
-    auto mail = read_mail(array[i], role, around);
+    auto mail = read_mail(array[i], role, defaults);
     if (const auto* read = std::get_if<ReadMail>(&mail); read != nullptr && read->key)
       mail = Fault{Problem::bad_value,
                    "`headers` has an idempotency key: that of a batch is of the whole request"};
@@ -250,7 +250,7 @@ bool ResendShape::is_sending(const std::string& method, const std::string& path)
 }
 
 std::variant<Operation, Fault> ResendShape::read(const Request& request, const RoleView& role,
-                                                 const Surroundings& around) const {
+                                                 const Defaults& defaults) const {
   const auto target = target_of(request.path);
   if (target.place == Place::other) return Fault{Problem::no_such_path, words_for(target.first)};
   const bool is_of_one = target.place == Place::email || target.place == Place::cancel;
@@ -262,11 +262,11 @@ std::variant<Operation, Fault> ResendShape::read(const Request& request, const R
   if (is_of_one && !is_uuid(target.id))
     return Fault{Problem::bad_parameter, "The `id` must be a valid UUID."};
   if (target.place == Place::cancel) return Cancel{target.id};
-  if (target.place == Place::batch) return read_batch(request, role, around);
+  if (target.place == Place::batch) return read_batch(request, role, defaults);
   if (target.place == Place::emails)
-    return request.method == "POST" ? read_post(request, role, around) : read_list(target.query);
+    return request.method == "POST" ? read_post(request, role, defaults) : read_list(target.query);
   return request.method == "GET" ? std::variant<Operation, Fault>(Get{target.id})
-                                 : read_move(target.id, request.body, around);
+                                 : read_move(target.id, request.body, defaults);
 }
 
 }  // namespace mailroom::resend_api

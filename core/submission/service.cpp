@@ -30,6 +30,15 @@ std::string without_line_end(std::string line) {
   return line;
 }
 
+std::string random_text() {
+  std::array<std::uint8_t, 18> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
+    throw Error(ExitCode::failed, "no random bytes");
+  return hex_text(bytes);
+}
+
+}  // namespace
+
 std::string text_of_address(const sockaddr* address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address->sa_family == AF_INET) {
@@ -45,15 +54,6 @@ std::string text_of_address(const sockaddr* address) {
   }
   return text.data();
 }
-
-std::string random_text() {
-  std::array<std::uint8_t, 18> bytes{};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
-    throw Error(ExitCode::failed, "no random bytes");
-  return hex_text(bytes);
-}
-
-}  // namespace
 
 struct Service::Listener {
   Service* service;

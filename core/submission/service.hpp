@@ -24,11 +24,14 @@
 
 struct event_base;
 struct event;
+struct sockaddr;
 
 namespace mailroom::submission {
 
 /// The address of a client at a unix socket.
 constexpr std::string_view local_client = "local";
+/// Without the port.
+std::string text_of_address(const sockaddr* address);
 
 struct ServiceOptions {
   ServiceTerms terms{};

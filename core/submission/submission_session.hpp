@@ -43,7 +43,7 @@ class SubmissionSession {
   /// What a session that did not open means to who logs in: libpq gives no SQLSTATE for that.
   std::optional<Reply> reply_to_failed_login() const;
   /// What a session that did not open means to whoever mails as the role without a login, if waiting is in
-  /// vain: with the statement that mends it. Asks the server with the means of the target.
+  /// vain: with the statement that fixes it. Asks the server with the means of the target.
   static std::optional<Reply> refusal_of_role(const DatabaseAccess& access, const std::string& role,
                                               const std::string& problem);
   /// Why the role may not submit here, or none: the server must have asked for its password if it has one,
@@ -64,7 +64,7 @@ constexpr Milliseconds patience_of_statement(Milliseconds patience) {
   return patience / 2;
 }
 
-/// True of an SQLSTATE that a later attempt can mend: connection, resources, operator, serialization, a
+/// True of an SQLSTATE that a later attempt can overcome: connection, resources, operator, serialization, a
 /// standby; and of what is wrong with the schema or the statement, since it is not the mail's fault.
 bool may_pass(std::string_view sqlstate);
 

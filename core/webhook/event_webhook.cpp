@@ -119,12 +119,7 @@ WebhookNews EventWebhook::take_news() {
 
 bool EventWebhook::is_too_many() {
   const std::lock_guard lock(mutex_);
-  const auto now = steady_now();
-  if (now - second_ >= std::chrono::seconds(1)) {
-    second_ = now;
-    in_second_ = 0;
-  }
-  return ++in_second_ > most_a_second;
+  return limit_.is_exceeded(steady_now());
 }
 
 }  // namespace mailroom::webhook

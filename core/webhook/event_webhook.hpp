@@ -20,6 +20,7 @@
 #include "process/http_listener.hpp"
 #include "suppression/preferences.hpp"
 #include "webhook/mailgun_verifier.hpp"
+#include "webhook/second_limit.hpp"
 #include "webhook/secret_verifier.hpp"
 #include "webhook/sendgrid_verifier.hpp"
 #include "webhook/sns_verifier.hpp"
@@ -127,8 +128,7 @@ class EventWebhook {
   Submit submit_;
   std::mutex mutex_;
   WebhookNews news_;
-  TimePoint second_{};
-  int in_second_ = 0;
+  SecondLimit limit_{most_a_second};
 };
 
 }  // namespace mailroom::webhook

@@ -18,6 +18,7 @@
 #include "mail/subscription_link.hpp"
 #include "process/http_listener.hpp"
 #include "suppression/preferences.hpp"
+#include "webhook/second_limit.hpp"
 #include "webhook/subscription_page.hpp"
 
 namespace mailroom::webhook {
@@ -88,8 +89,7 @@ class SubscriptionDoor {
   std::mutex mutex_;
   WrongLinks wrong_;
   std::string home_{};
-  TimePoint second_{};
-  int in_second_ = 0;
+  SecondLimit limit_{most_a_second};
 };
 
 }  // namespace mailroom::webhook

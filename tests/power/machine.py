@@ -17,7 +17,7 @@ SIZE = 512 * 1024 * 1024
 PATIENCE = 60
 INITDB = ('-U', 'postgres', '-E', 'UTF8', '--locale=C', '--auth=trust', '--no-sync', '--data-checksums')
 MAKE = {'ext4': ('mkfs.ext4', '-q', '-E', 'nodiscard,lazy_itable_init=0,lazy_journal_init=0'), 'xfs': ('mkfs.xfs', '-q', '-K')}
-# xfs logs parts of a block and cannot mend one that is torn, so its sectors must be whole.
+# xfs logs parts of a block and cannot repair one that is torn, so its sectors must be whole.
 ATOM = {'ext4': 512, 'xfs': 4096}
 
 

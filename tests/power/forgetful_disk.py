@@ -1,22 +1,28 @@
 """A disk whose write cache is lost when its power is cut: the only file, `disk`, of a FUSE file system, for a loop device. What was written
 is on the medium after a flush; at a cut each write since then is lost, or is there, or is there in part. It can fail as well: with errors, and
-slowly. Run as a process of its own, by ForgetfulDisk."""
+slowly. ForgetfulDisk runs this file as a program of its own."""
 
 import ctypes
 import errno
-import multiprocessing
+import faulthandler
+import multiprocessing.connection
 import os
 import random
 import select
 import signal
 import stat
 import struct
+import subprocess
+import sys
 import time
 
 SECTOR = 512
 MOST = 1024 * 1024  # bytes of a request
 MOUNT_FLAGS = 2 | 4  # nosuid, nodev
 LIBC = ctypes.CDLL(None, use_errno=True)
+PATIENCE = 60
+# In front of a command. A function that Python runs between fork and exec can wait for ever for a lock that another thread had.
+DIES_WITH_PARENT = ('setpriv', '--pdeathsig', 'KILL', '--')
 ROOT, FILE = 1, 2  # nodes
 # The operations of fuse.h.
 LOOKUP, FORGET, GETATTR, SETATTR, OPEN, READ, WRITE, STATFS, RELEASE, FSYNC, FLUSH, INIT, OPENDIR, RELEASEDIR, INTERRUPT, DESTROY, BATCH_FORGET = (
@@ -195,9 +201,12 @@ class Server:
 
 
 def serve(fuse, image, atom, commands):
-    LIBC.prctl(1, signal.SIGKILL)  # with its parent
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    Server(fuse, Medium(image, atom), commands).run()
+    # To free memory the kernel may write to file systems: those on this disk would wait for it, and it for them.
+    LIBC.prctl(57, 1, 0, 0, 0)  # PR_SET_IO_FLUSHER
+    faulthandler.register(signal.SIGUSR1)
+    # A request can be withdrawn after select() has told of it.
+    os.set_blocking(fuse, False)
+    Server(fuse, Medium(image, atom), multiprocessing.connection.Connection(commands)).run()
 
 
 class ForgetfulDisk:
@@ -211,17 +220,28 @@ class ForgetfulDisk:
         options = f'fd={fuse},rootmode=40000,user_id=0,group_id=0'
         if LIBC.mount(b'forgetful', directory.encode(), b'fuse', MOUNT_FLAGS, options.encode()) != 0:
             raise OSError(ctypes.get_errno(), 'cannot mount')
-        self.commands, end = multiprocessing.Pipe()
-        self.process = multiprocessing.get_context('fork').Process(target=serve, args=(fuse, image, atom, end), daemon=True)
-        self.process.start()
+        self.commands, end = multiprocessing.connection.Pipe()
+        self.process = subprocess.Popen([*DIES_WITH_PARENT, sys.executable, __file__, str(fuse), image, str(atom), str(end.fileno())],
+                                        pass_fds=(fuse, end.fileno()), stdin=subprocess.DEVNULL)
         os.close(fuse)
         end.close()
 
     def tell(self, command, *arguments):
-        self.commands.send((command, arguments))
-        return self.commands.recv()
+        try:
+            self.commands.send((command, arguments))
+            if not self.commands.poll(PATIENCE):
+                raise AssertionError(f'the disk does not answer "{command}"')
+            return self.commands.recv()
+        except (EOFError, BrokenPipeError, ConnectionResetError) as error:
+            raise AssertionError(f'the disk has ended ({self.process.poll()}) at "{command}"') from error
 
     def close(self):
-        LIBC.umount2(self.directory.encode(), 2)
-        self.tell('end')
-        self.process.join()
+        try:
+            self.tell('end')
+        finally:
+            self.process.kill()
+            self.process.wait(PATIENCE)
+
+
+if __name__ == '__main__':
+    serve(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -11,10 +11,9 @@ import signal
 import subprocess
 import time
 
-from forgetful_disk import ForgetfulDisk
+from forgetful_disk import DIES_WITH_PARENT, PATIENCE, ForgetfulDisk
 
 SIZE = 512 * 1024 * 1024
-PATIENCE = 60
 INITDB = ('-U', 'postgres', '-E', 'UTF8', '--locale=C', '--auth=trust', '--no-sync', '--data-checksums')
 MAKE = {'ext4': ('mkfs.ext4', '-q', '-E', 'nodiscard,lazy_itable_init=0,lazy_journal_init=0'), 'xfs': ('mkfs.xfs', '-q', '-K')}
 # xfs logs parts of a block and cannot repair one that is torn, so its sectors must be whole.
@@ -33,20 +32,25 @@ def require_means(file_system):
             os.close(os.open(device, os.O_RDWR))
         except OSError as error:
             raise NotRun(f'{device}: {error.strerror}') from error
-    for program in ('losetup', 'unshare', 'nsenter', MAKE[file_system][0]):
+    for program in ('losetup', 'unshare', 'nsenter', 'setpriv', MAKE[file_system][0]):
         if shutil.which(program) is None:
             raise NotRun(f'{program} is not installed')
 
 
 def leave_mount_namespace():
-    """Another process that clones this one would keep each file system mounted, and write to it when its power is back."""
+    """Another process that clones this one would keep each file system mounted, and write to it when its power is back. /dev/shm is its own, as
+    killed servers leave shared memory there: nothing of it stays, however this process ends."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(0x20000) != 0 or libc.mount(b'none', b'/', None, 0x4000 | 0x40000, None) != 0:
+    if libc.unshare(0x20000) != 0 or libc.mount(b'none', b'/', None, 0x4000 | 0x40000, None) != 0 or libc.mount(
+            b'none', b'/dev/shm', b'tmpfs', 0, None) != 0:
         raise NotRun(f'no mount namespace: {os.strerror(ctypes.get_errno())}')
 
 
 def run(*command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=PATIENCE)
+    except subprocess.TimeoutExpired as error:
+        raise AssertionError(f'{" ".join(command)}: does not end: {error.stdout}') from error
     if done.returncode != 0:
         raise AssertionError(f'{" ".join(command)}: {done.stdout}')
     return done.stdout
@@ -61,8 +65,12 @@ def eventually(condition, patience=PATIENCE):
     return True
 
 
-def die_with_parent():
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+def finish(process, patience=PATIENCE):
+    """The exit status of a process."""
+    try:
+        return process.wait(patience)
+    except subprocess.TimeoutExpired as error:
+        raise AssertionError(f'{" ".join(process.args)}: does not end') from error
 
 
 class Machine:
@@ -124,7 +132,7 @@ class Machine:
             self.disk.tell('power')
             self._attach()
             self._mount()
-        self.first = subprocess.Popen(['unshare', '--pid', '--fork', '--kill-child', 'sleep', 'infinity'], preexec_fn=die_with_parent, stderr=subprocess.DEVNULL)
+        self.first = subprocess.Popen([*DIES_WITH_PARENT, 'unshare', '--pid', '--fork', '--kill-child', 'sleep', 'infinity'], stderr=subprocess.DEVNULL)
         if not eventually(self._has_namespace):
             raise AssertionError('no namespace')
 
@@ -136,9 +144,12 @@ class Machine:
             return file.read().split()
 
     def start(self, *command, as_owner=False, **options):
-        """A process of the machine."""
+        """A process of the machine, which has to have power."""
         user = self._as_owner() if as_owner else ()
-        return subprocess.Popen(['nsenter', '--target', self._children()[0], '--pid', '--', *user, *command], preexec_fn=die_with_parent, **options)
+        children = self._children()
+        if not children:
+            raise ProcessLookupError('the power is off')
+        return subprocess.Popen([*DIES_WITH_PARENT, 'nsenter', '--target', children[0], '--pid', '--', *user, *command], stdin=subprocess.DEVNULL, **options)
 
     def start_server(self, *settings):
         # Left by the last one, as after each cut; Debian's scripts remove it likewise.
@@ -149,9 +160,9 @@ class Machine:
         return self.start(f'{self.bin}/postgres', '-D', f'{self.root}/data', *options, as_owner=True, stdout=log, stderr=log, cwd='/')
 
     def is_up(self):
-        return subprocess.run([f'{self.bin}/pg_isready', '-q', '-h', f'{self.directory}/sockets', '-U', 'postgres', '-d', 'postgres'], check=False).returncode == 0
+        return subprocess.run([f'{self.bin}/pg_isready', '-q', '-h', f'{self.directory}/sockets', '-U', 'postgres', '-d', 'postgres'], check=False, timeout=PATIENCE).returncode == 0
 
-    def _processes(self):
+    def processes(self):
         try:
             inside = os.readlink(f'/proc/{self._children()[0]}/ns/pid')
         except (OSError, IndexError):
@@ -167,14 +178,14 @@ class Machine:
 
     def _kill_all(self):
         """What runs here runs no more: a process that waits for the disk ends when that answers."""
-        processes = self._processes()
+        processes = self.processes()
         for _ in range(2):  # and what one of them started meanwhile
             for process in processes:
                 try:
                     os.kill(process, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-            processes = self._processes()
+            processes = self.processes()
         self.first.kill()
 
     def cut(self, loss, seed):
@@ -182,14 +193,14 @@ class Machine:
         self.disk.tell('freeze')
         self._kill_all()
         lost = self.disk.tell('cut', loss, seed)
-        self.first.wait()
+        finish(self.first)
         self._unmount()
         self.loop = None
         return lost
 
     def _unmount(self):
         """Once its last process has ended."""
-        if not eventually(lambda: subprocess.run(['umount', self.root], stderr=subprocess.DEVNULL, check=False).returncode == 0):
+        if not eventually(lambda: subprocess.run(['umount', self.root], stderr=subprocess.DEVNULL, check=False, timeout=PATIENCE).returncode == 0):
             raise AssertionError('cannot unmount')
         if not eventually(lambda: not run('losetup', '--list', '--noheadings', '--associated', self.disk.path)):
             raise AssertionError(f'{self.loop} is held by somebody')
@@ -211,7 +222,7 @@ class Machine:
     def check(self):
         """Of a machine that was shut down: the file system, and every page of the database."""
         self._kill_all()
-        self.first.wait()
+        finish(self.first)
         self._unmount()
         self._attach()
         if self.file_system == 'ext4':
@@ -219,9 +230,13 @@ class Machine:
         self._mount()
         run(*self._as_owner(), f'{self.bin}/pg_checksums', '--check', '-D', f'{self.root}/data')
 
+    def unmount_all(self):
+        for place in (self.root, self.disk.directory):
+            subprocess.run(['umount', '--lazy', place], stderr=subprocess.DEVNULL, check=False, timeout=PATIENCE)
+
     def close(self):
         if self.first is not None and self.first.poll() is None:
             self._kill_all()
-            self.first.wait()
-        subprocess.run(['umount', '--lazy', self.root], stderr=subprocess.DEVNULL, check=False)
+            finish(self.first)
+        self.unmount_all()
         self.disk.close()

@@ -7,15 +7,36 @@ import hashlib
 import itertools
 import random
 import re
+import select
 import smtplib
 import socket
 import threading
+import time
+import traceback
 
 import psycopg2
+import psycopg2.extensions
 from aiosmtpd.controller import Controller
 
+PATIENCE = 20  # for an answer
 SENDER, RECIPIENT = 'shop@shop.example', 'ada@mail.example'
 NUMBER = re.compile(rb'^Subject: ([a-z]+-\d+)\r?$', re.MULTILINE)
+
+
+def wait_for_answer(session):
+    """Of PostgreSQL, for each statement and each connection."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        state = session.poll()
+        if state == psycopg2.extensions.POLL_OK:
+            return
+        left = max(0, end - time.monotonic())
+        ready = select.select(*(([session], [], []) if state == psycopg2.extensions.POLL_READ else ([], [session], [])), left)
+        if not any(ready):
+            raise psycopg2.OperationalError('no answer')
+
+
+psycopg2.extensions.set_wait_callback(wait_for_answer)
 
 
 class Relay:
@@ -23,7 +44,8 @@ class Relay:
 
     def __init__(self):
         self.taken = collections.defaultdict(list)
-        self.controller = Controller(self, hostname='127.0.0.1', port=0, data_size_limit=0)
+        # With a name, as otherwise it looks for one at each connection, in the DNS.
+        self.controller = Controller(self, hostname='127.0.0.1', port=0, data_size_limit=0, server_hostname='relay.test')
         # The library asks the port that it was given whether it is served.
         with socket.create_server(('127.0.0.1', 0)) as free:
             self.controller.port = free.getsockname()[1]
@@ -68,6 +90,7 @@ class Client(threading.Thread):
         self.kind = name
         self.numbers = itertools.count()
         self.stopped = threading.Event()
+        self.failure = None  # what ended it, other than a lost connection
 
     def run(self):
         while not self.stopped.is_set():
@@ -75,10 +98,17 @@ class Client(threading.Thread):
                 self.work()
             except (OSError, smtplib.SMTPException, psycopg2.Error):
                 self.stopped.wait(0.05)
+            except Exception:
+                self.failure = traceback.format_exc()
+                return
 
     def stop(self):
+        """What is wrong with it in the end."""
         self.stopped.set()
-        self.join()
+        self.join(2 * PATIENCE)
+        if self.is_alive():
+            return f'the client {self.kind} does not end'
+        return f'the client {self.kind} failed: {self.failure}' if self.failure else None
 
 
 class SmtpClient(Client):
@@ -92,9 +122,9 @@ class SmtpClient(Client):
         self.refusals = collections.Counter()
 
     def work(self):
-        session = smtplib.SMTP(timeout=20)
+        session = smtplib.SMTP(local_hostname='client', timeout=PATIENCE)
         session.sock = socket.socket(socket.AF_UNIX if isinstance(self.place, str) else socket.AF_INET)
-        session.sock.settimeout(20)
+        session.sock.settimeout(PATIENCE)
         session.sock.connect(self.place)
         session.file = None
         if session.getreply()[0] != 220:
@@ -164,7 +194,7 @@ class SpoolClients(Client):
     def stop(self):
         with open(self.end, 'w', encoding='ascii'):
             pass
-        super().stop()
+        return super().stop()
 
     def work(self):
         script = f'''
@@ -178,7 +208,7 @@ done'''
         for line in process.stdout:
             self.next = int(line) + 1
             self.promises.acknowledged(f'{self.kind}-{int(line)}')
-        process.wait()
+        process.wait(PATIENCE)
         # Of a number whose answer was lost nothing is known: it is not used again.
         self.next += 1
         self.stopped.wait(1)

@@ -1,4 +1,7 @@
 // Which queue the loop claims from next, when, and what it asks for.
+//
+// It does not order the queues (queue_turns), does not say how many tokens make a batch (batcher), and
+// neither signs nor writes one (pipeline).
 #pragma once
 
 #include <cstdint>

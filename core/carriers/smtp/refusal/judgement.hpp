@@ -1,4 +1,7 @@
 // What becomes of a mail by what is known of an attempt at it.
+//
+// It judges one attempt. It does not compare it with other mails (delivery/refusal_memory), and does not say
+// when the mail is tried again (delivery/dispatch_answers, delivery_policy).
 #pragma once
 
 #include "carriers/smtp/dialogue/exchange.hpp"

@@ -1,4 +1,6 @@
 // Where a relay listens, as whom mailroom logs in there, and how it talks to it.
+//
+// It does not connect (session), does not log in (login), and chooses no relay (delivery/endpoint).
 #pragma once
 
 #include <memory>

@@ -9,6 +9,7 @@
 
 #include "base/wording.hpp"
 #include "fault/fault.hpp"
+#include "fault/interleavings.hpp"
 #include "fault/step_collector.hpp"
 
 namespace mailroom::test {
@@ -18,6 +19,7 @@ struct HarnessOptions {
   bool list = false;
   bool shortened = false;
   bool self_check = false;
+  bool interleavings = false;
   std::vector<std::string> only;
   int rounds = 0;
   std::uint64_t seed = 1;
@@ -206,6 +208,10 @@ int main(int argc, char** argv) {
   app.add_flag("--short", options.shortened, "Run a few rounds of each fault");
   app.add_flag("--self-check", options.self_check,
                "Break the protocol on purpose, and check that the oracle detects it");
+  app.add_flag(
+      "--interleavings", options.interleavings,
+      "Instead of faults, play every order of the statements of a few sessions, with a crash at each point; "
+      "--short, --self-check and --only apply");
   app.add_option("--only", options.only, "Run only faults whose name contains this; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--rounds", options.rounds, "Run this many rounds of each fault");
@@ -223,6 +229,11 @@ int main(int argc, char** argv) {
       ->type_name("I/N");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (options.interleavings)
+      return run_interleavings(
+          {.is_short = options.shortened,
+           .self_check = options.self_check,
+           .is_wanted = [&](const std::string& name) { return is_wanted(name, options); }});
     return options.self_check ? run_self_check(options) : run_harness(options);
   } catch (const std::exception& error) {
     std::cerr << "fault_harness: " << error.what() << '\n';

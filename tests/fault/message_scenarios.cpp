@@ -1,0 +1,129 @@
+// What applications ask for: messages with keys, at a time, that are cancelled, replaced, or of a topic that
+// people leave.
+
+#include "fault/scenario_steps.hpp"
+
+namespace mailroom::test {
+namespace {
+
+ScriptStep send(const std::string& name, const std::string& key, const std::string& more = "") {
+  return {.name = "sends " + name,
+          .sql = message(name, ", idempotency_key => '" + key + "'" + more),
+          .uses = {{drawn_ids, Use::writes}, {seen_rows, Use::writes}, {"locks", Use::writes}}};
+}
+
+/// A mail as the submission service stores it.
+ScriptStep submit(const std::string& name) {
+  return {
+      .name = "submits " + name,
+      .sql = fmt::format(
+          "SELECT is_known FROM mailroom_submit(ARRAY['s@test.example'], ARRAY['{0}@test.example'], "
+          "ARRAY[convert_to(E'From: s@test.example\\r\\n\\r\\nHello\\r\\n', 'UTF8')], ARRAY['{0}'], ARRAY['{0}'])",
+          name),
+      .uses = {{drawn_ids, Use::writes}, {seen_rows, Use::writes}, {"locks", Use::writes}}};
+}
+
+Scenario cancels(bool in_transaction) {
+  auto steps = in_transaction ? std::vector<ScriptStep>{begin(), cancel("m"), commit()}
+                              : std::vector<ScriptStep>{cancel("m", true)};
+  return {.name = in_transaction ? "a cancel in a transaction" : "a cancel",
+          .scripts = {{.session = "application", .steps = std::move(steps), .may_die = true},
+                      {.session = "collector", .steps = {claim(), claim()}, .may_die = true},
+                      {.session = "other", .steps = {insert("b", true)}}},
+          .finds = in_transaction ? std::vector<std::string>{"a claim leases what a cancel is changing"}
+                                  : std::vector<std::string>{"a cancelled message is sent"},
+          .setup = {message("m", ", idempotency_key => 'm'")}};
+}
+
+Scenario schedule() {
+  return {.name = "the schedule",
+          .scripts = {{.session = "application", .steps = {begin(), cancel("m"), commit()}, .may_die = true},
+                      {.session = "collector", .steps = {release(), claim(), claim()}, .may_die = true},
+                      {.session = "another", .steps = {release()}}},
+          .finds = {"a cancelled message stays in the schedule", "a scheduled message is forgotten"},
+          .setup = {scheduled_message("m"), scheduled_message("n")},
+          .is_long = true};
+}
+
+Scenario after_its_time() {
+  const ScriptStep schedules{.name = "schedules m",
+                             .sql = scheduled_message("m"),
+                             .uses = {{"schedule", Use::writes}, {"locks", Use::writes}}};
+  auto releases = release();
+  releases.uses["schedule"] = Use::writes;
+  return {.name = "a message committed after its time",
+          .scripts = {{.session = "application", .steps = {begin(), schedules, commit()}, .may_die = true},
+                      {.session = "collector", .steps = {releases, releases, claim()}}},
+          .finds = {"a message that is committed after its time is forgotten"},
+          .released_by = 1};
+}
+
+Scenario one_key() {
+  return {.name = "a key of two applications",
+          .scripts = {{.session = "application",
+                       .steps = {begin(), send("keyed", "k"), commit()},
+                       .may_die = true},
+                      {.session = "other", .steps = {send("keyed", "k")}},
+                      {.session = "collector", .steps = {claim(), claim()}, .may_die = true}},
+          .finds = {"a key sends twice"}};
+}
+
+Scenario submitted_twice() {
+  return {.name = "a mail is submitted twice",
+          .scripts = {{.session = "service", .steps = {begin(), submit("keyed"), commit()}, .may_die = true},
+                      {.session = "another", .steps = {submit("keyed")}},
+                      {.session = "collector", .steps = {claim(), claim()}, .may_die = true}},
+          .finds = {}};
+}
+
+Scenario replaces() {
+  auto replace = send("new", "k", R"(, options => '{"replace": true}')");
+  replace.means = Means::replaces;
+  replace.subject = "old";
+  return {.name = "a key is replaced",
+          .scripts = {{.session = "application", .steps = {begin(), replace, commit()}, .may_die = true},
+                      {.session = "collector", .steps = {claim(), claim()}, .may_die = true},
+                      {.session = "other", .steps = {insert("b", true)}}},
+          .finds = {"what a key replaces is sent too"},
+          .setup = {message("old", ", idempotency_key => 'k'")}};
+}
+
+Scenario unsubscribes() {
+  const Uses wishes{{"wishes", Use::writes}};
+  return {.name = "a reader leaves a topic",
+          .scripts = {{.session = "reader",
+                       .steps = {{.name = "unsubscribes",
+                                  .sql = "SELECT mailroom_unsubscribe('m@test.example', 'news')",
+                                  .uses = wishes,
+                                  .means = Means::unsubscribes,
+                                  .subject = "m@test.example"}}},
+                      {.session = "sender",
+                       .steps = {claim(),
+                                 {.name = "asks who has left",
+                                  .act = Act::ask_withheld,
+                                  .uses = {{"wishes", Use::reads}}},
+                                 claim()},
+                       .delivers = true}},
+          .finds = {"nobody asks who has left before an attempt"},
+          .once = {"SELECT mailroom_create_topic('news', 'News')"},
+          .setup = {message("m", ", topic => 'news'")},
+          .delivers = true};
+}
+
+}  // namespace
+
+std::vector<Scenario> message_scenarios() {
+  return {cancels(false), cancels(true),     schedule(), after_its_time(),
+          one_key(),      submitted_twice(), replaces(), unsubscribes()};
+}
+
+const std::vector<Unseen>& unseen_sabotages() {
+  static const std::string waking = "a claim of a scenario waits for no notification";
+  static const std::vector<Unseen> all{
+      {"listening, silent transactions are forgotten", waking},
+      {"listening, inserts still do not notify", waking},
+      {"a report that is read again is judged again", "no scenario reads reports"}};
+  return all;
+}
+
+}  // namespace mailroom::test

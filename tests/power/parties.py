@@ -71,10 +71,17 @@ class Promises:
         self.lock = threading.Lock()
         self.kept = {}  # name: kind
         self.never = {}  # name: why
+        self.done = collections.Counter()  # by kind of client
+
+    def noted(self, kind):
+        with self.lock:
+            self.done[kind] += 1
 
     def acknowledged(self, name):
+        kind = name.partition('-')[0]
+        self.noted(kind)
         with self.lock:
-            self.kept[name] = name.partition('-')[0]
+            self.kept[name] = kind
 
     def withdrawn(self, name, why):
         with self.lock:
@@ -149,14 +156,15 @@ class SmtpClient(Client):
 
 
 class SqlClient(Client):
-    """Transactions that commit, that roll back, and that cancel what is scheduled."""
+    """Transactions that commit, that roll back, and that cancel what is scheduled. `more`: further arguments of mailroom_send()."""
 
-    def __init__(self, name, dsn, promises, seed):
+    def __init__(self, name, dsn, promises, seed, more="action => 'message'"):
         super().__init__(name)
+        self.more = more
         self.dsn, self.promises, self.dice = dsn, promises, random.Random(seed)
 
     def work(self):
-        session = psycopg2.connect(self.dsn)
+        session = psycopg2.connect(f'{self.dsn} dbname=postgres')
         try:
             while not self.stopped.is_set():
                 self.transact(session)
@@ -168,7 +176,8 @@ class SqlClient(Client):
         chance = self.dice.random()
         cursor = session.cursor()
         ahead = "now() + '1 hour'" if chance < 0.1 else "now() + '1 second'" if chance < 0.2 else 'NULL'
-        cursor.execute(f'SELECT mailroom_send(ARRAY[%s], subject => %s, text => %s, send_after => {ahead})', (RECIPIENT, name, name * 50))
+        cursor.execute(f'SELECT mailroom_send(ARRAY[%s], subject => %s, text => %s, reference => %s, send_after => {ahead}, {self.more})',
+                       (RECIPIENT, name, name * 50, name))
         (message,) = cursor.fetchone()
         if chance > 0.9:
             self.promises.withdrawn(name, 'rolled back')

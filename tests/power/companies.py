@@ -1,0 +1,230 @@
+"""What else runs in the machine, and who works with it: each company has programs that start with the power, clients outside, and what must hold
+in the end."""
+
+import collections
+import hashlib
+import http.client
+import json
+import os
+import socket
+import subprocess
+
+from parties import PATIENCE, Client, SqlClient
+from receivers import Receiver
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Company:
+    """`commands`: of mailroom, for as long as the machine has power."""
+
+    def __init__(self, trial):
+        self.trial = trial
+        self.clients, self.commands = [], []
+
+    def prepare(self):
+        """Once, when the schema is there."""
+
+    def start(self):
+        for words in self.commands:
+            self.trial.mailroom(*words)
+
+    def is_done(self):
+        """In the end, when the clients are."""
+        return True
+
+    def problems(self):
+        return []
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__('localhost', timeout=PATIENCE)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(PATIENCE)
+        self.sock.connect(self.path)
+
+
+class HttpClient(Client):
+    """Repeats a request with its key until it is told 200, and some once more after it. Cancels some."""
+
+    def __init__(self, trial):
+        super().__init__('http')
+        self.trial = trial
+        self.place, self.key = f'{trial.sockets}/http', ''
+        self.waiting = None
+        self.differing = []
+
+    def ask(self, connection, path, body, key):
+        """The status and what was answered."""
+        connection.request('POST', path, json.dumps(body), {'Authorization': f'Bearer {self.key}', 'Content-Type': 'application/json', 'Idempotency-Key': key})
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+    def work(self):
+        try:
+            connection = UnixConnection(self.place)
+            while not self.stopped.is_set():
+                self.post(connection)
+        except (http.client.HTTPException, json.JSONDecodeError) as error:
+            raise OSError('a lost answer') from error
+
+    def post(self, connection):
+        number = next(self.numbers) if self.waiting is None else int(self.waiting.partition('-')[2])
+        name = self.waiting = f'{self.kind}-{number}'
+        mail = {'from': 'shop@shop.example', 'to': 'ada@mail.example', 'subject': name, 'text': name * 50}
+        if number % 10 == 0:
+            mail['scheduled_at'] = 'in 1 hour'
+        status, answer = self.ask(connection, '/emails', mail, name)
+        if status in (409, 503):
+            raise OSError(answer['message'])
+        if status != 200:
+            raise RuntimeError(f'{status} {answer}')
+        self.trial.promises.acknowledged(name)
+        self.waiting = None
+        if number % 10 == 0:
+            status, _ = self.ask(connection, f'/emails/{answer["id"]}/cancel', {}, f'cancel {name}')
+            if status == 200:
+                self.trial.promises.withdrawn(name, 'cancelled')
+        elif number % 10 == 1:
+            status, again = self.ask(connection, '/emails', mail, name)
+            if status == 200 and again != answer:
+                self.differing.append(name)
+
+
+class HttpDoor(Company):
+    """Mails over HTTP, with a key. The service is that of SMTP."""
+
+    def __init__(self, trial):
+        super().__init__(trial)
+        trial.environment['MAILROOM_SUBMISSION_HTTP'] = f'{trial.sockets}/http'
+        self.clients = [HttpClient(trial)]
+
+    def prepare(self):
+        self.clients[0].key = next(word for word in self.trial.command('key', 'create', 'shop').split() if word.startswith('re_'))
+
+    def problems(self):
+        differing = self.clients[0].differing
+        return [f'{len(differing)} answered with another id when asked again: {differing[:5]}'] if differing else []
+
+
+class Lines(Company):
+    """Two queues, whose tokens go to a program and to a server."""
+
+    WAYS = ('program', 'server')
+
+    def __init__(self, trial):
+        super().__init__(trial)
+        self.receiver = Receiver(trial.relay.taken)
+        url = f'{self.receiver.url}/lines'
+        self.commands = [('collect', '--queue', 'program', '--exec', f'/usr/bin/python3 {HERE}/hand_on.py {url}', '--format', 'jsonl', '--batch-timeout', '100ms'),
+                         ('collect', '--queue', 'server', '--to', url, '--format', 'jsonl', '--batch-timeout', '100ms')]
+        self.clients = [SqlClient(way, trial.dsn, trial.promises, trial.arguments.seed + place, f'action => \'{way}\'')
+                        for place, way in enumerate(self.WAYS)]
+
+    def prepare(self):
+        for way in self.WAYS:
+            self.trial.command('action', 'create', way, '--yes')
+            self.trial.command('queue', 'create', way, '--action', way, '--yes')
+
+
+class Outcomes(Company):
+    """An application that is told what became of its mails."""
+
+    def __init__(self, trial):
+        super().__init__(trial)
+        self.receiver = Receiver(collections.defaultdict(list))
+        self.commands = [('outcomes', '--to', f'{self.receiver.url}/outcomes')]
+
+    def is_done(self):
+        return self.trial.query('SELECT count(*) FROM mailroom_outcomes').strip() == '0'
+
+    def problems(self):
+        names = [name for name, kind in self.trial.promises.kept.items() if kind in ('sql', 'more')]
+        untold = sorted(name for name in names if name not in self.receiver.told)
+        return [f'{len(untold)} whose outcome nobody was told: {untold[:5]}'] if untold else []
+
+
+class Reports(Client):
+    """Delivery reports of mails that the relay took, which a mail server of the machine puts into a maildir."""
+
+    SERVER = '''
+import os, sys, time
+inbox, maildir = sys.argv[1:]
+while True:
+    for name in sorted(os.listdir(inbox)):
+        if name.startswith('.'): continue
+        with open(f'{inbox}/{name}', 'rb') as file: text = file.read()
+        with open(f'{maildir}/tmp/{name}', 'wb') as file:
+            file.write(text); file.flush(); os.fsync(file.fileno())
+        os.rename(f'{maildir}/tmp/{name}', f'{maildir}/new/{name}')
+        folder = os.open(f'{maildir}/new', os.O_RDONLY); os.fsync(folder); os.close(folder)
+        os.unlink(f'{inbox}/{name}')
+        print(name, flush=True)
+    time.sleep(0.05)
+'''
+
+    def __init__(self, trial):
+        super().__init__('report')
+        self.trial = trial
+        self.inbox, self.maildir = f'{trial.machine.directory}/inbox', f'{trial.machine.root}/reports'
+        self.digests = {}
+        self.delivered = []
+
+    def work(self):
+        server = self.trial.machine.start('/usr/bin/python3', '-c', self.SERVER, self.inbox, self.maildir, stdout=subprocess.PIPE, text=True)
+        try:
+            while not self.stopped.is_set():
+                self.put_report(server)
+        finally:
+            server.kill()
+
+    def put_report(self, server):
+        reported = {name for name in self.digests}
+        name = next((name for name in list(self.trial.relay.taken) if name.startswith(('sql', 'more')) and name not in reported), None)
+        if name is None:
+            self.stopped.wait(0.1)
+            return
+        identity = self.trial.relay.taken[name][0][0].decode()
+        text = (f'From: MAILER-DAEMON@mail.example\r\nTo: shop@shop.example\r\nSubject: Delivered\r\nMIME-Version: 1.0\r\n'
+                f'Content-Type: multipart/report; report-type=delivery-status; boundary="b"\r\n\r\n--b\r\n\r\nDelivered.\r\n'
+                f'--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mail.example\r\n\r\nFinal-Recipient: rfc822; ada@mail.example\r\n'
+                f'Action: delivered\r\nStatus: 2.0.0\r\n\r\n--b\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: {identity}\r\n'
+                f'Subject: {name}\r\n\r\n--b--\r\n').encode()
+        self.digests[name] = hashlib.sha256(text).hexdigest()
+        with open(f'{self.inbox}/.{name}', 'wb') as file:
+            file.write(text)
+        os.rename(f'{self.inbox}/.{name}', f'{self.inbox}/{name}')
+        line = server.stdout.readline()
+        if not line:
+            raise OSError('the power is off')
+        self.delivered.append(line.strip())
+        self.trial.promises.noted(self.kind)
+
+
+class Bounces(Company):
+    """A maildir that mailroom reads."""
+
+    def __init__(self, trial):
+        super().__init__(trial)
+        self.clients = [Reports(trial)]
+        self.commands = [('bounce', '--maildir', self.clients[0].maildir)]
+
+    def prepare(self):
+        client = self.clients[0]
+        os.mkdir(client.inbox)
+        for name in ('', '/tmp', '/new', '/cur'):
+            os.mkdir(client.maildir + name)
+
+    def is_done(self):
+        return not os.listdir(f'{self.clients[0].maildir}/new')
+
+    def problems(self):
+        client = self.clients[0]
+        recorded = collections.Counter(self.trial.query("SELECT encode(digest, 'hex') FROM mailroom_bounces").split())
+        lost = [name for name in client.delivered if recorded[client.digests[name]] == 0]
+        twice = [name for name in client.delivered if recorded[client.digests[name]] > 1]
+        return [f'{len(names)} reports {what}: {names[:5]}' for names, what in ((lost, 'lost'), (twice, 'on record twice')) if names]

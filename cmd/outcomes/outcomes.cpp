@@ -4,20 +4,26 @@
 #include <fmt/format.h>
 #include <random>
 
+#include "base/json.hpp"
 #include "base/wording.hpp"
 #include "carriers/carriers.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/context.hpp"
 #include "feed/outcome_feed.hpp"
+#include "mail/configured_mail.hpp"
 #include "process/environment.hpp"
 #include "process/stop_signal.hpp"
+#include "resend_api/outcome_event.hpp"
 
 namespace mailroom::cmd {
 namespace {
 
 constexpr std::chrono::seconds pause_without_work{1};
 
+enum class Format { jsonl, resend };
+
 struct OutcomesOptions {
+  Format format = Format::jsonl;
   bool once = false;
   bool off = false;
 };
@@ -31,13 +37,40 @@ void require_sink(const config::Settings& settings) {
               "mailroom outcomes --exec PROGRAM, or --to URL");
 }
 
-std::unique_ptr<feed::OutcomeFeed> make_feed(const config::Settings& settings, Log& log) {
+/// Events go where Resend would post them to.
+void require_webhook(const config::Settings& settings) {
+  if (carriers::configured_carrier(settings).name == "http") return;
+  throw Error(ExitCode::usage, "--format resend posts events to a server",
+              "mailroom outcomes --format resend --to https://app.example/webhooks");
+}
+
+/// Of a mail that names none.
+std::string sender_of(const config::Settings& settings) {
+  const auto from = mail::parse_configured_mail(settings).from;
+  return from ? from->address.text() : std::string();
+}
+
+feed::OutcomeForm resend_events(std::string from) {
+  return {
+      .is_event = true,
+      .tell = [from = std::move(from)](const feed::KeptOutcome& outcome) -> std::optional<feed::ToldOutcome> {
+        if (outcome.line.empty()) return std::nullopt;
+        auto event = resend_api::outcome_event(parse_json(outcome.line), from);
+        if (!event) return std::nullopt;
+        return feed::ToldOutcome{std::move(event->id), std::move(event->body)};
+      },
+      .drops_refused = false};
+}
+
+std::unique_ptr<feed::OutcomeFeed> make_feed(const config::Settings& settings, Format format, Log& log) {
   std::random_device random;
+  const bool is_resend = format == Format::resend;
+  if (is_resend) require_webhook(settings);
   return std::make_unique<feed::OutcomeFeed>(
-      carriers::configured_carrier(settings).make({settings, log, random()}),
+      carriers::configured_carrier(settings).make({settings, log, random(), is_resend}),
       delivery::Dispatcher::Options{
           .in_flight = settings.sink.in_flight, .probe_time = settings.sink.timeout, .seed = random()},
-      log);
+      is_resend ? resend_events(sender_of(settings)) : feed::outcome_lines(), log);
 }
 
 /// Works on one session until it is stopped, or, with `once`, until nothing is due.
@@ -78,7 +111,7 @@ ExitCode run_outcomes(const OutcomesOptions& options, Context& context) {
   if (options.off) return run_off(context);
   require_sink(context.settings());
   process::StopSignal stop;
-  const auto feed = make_feed(context.settings(), context.log());
+  const auto feed = make_feed(context.settings(), options.format, context.log());
   bool has_begun = false;
   while (!stop.requested()) {
     try {
@@ -98,6 +131,8 @@ ExitCode run_outcomes(const OutcomesOptions& options, Context& context) {
 
 Run add_outcomes(CommandSyntax& syntax) {
   auto options = std::make_shared<OutcomesOptions>();
+  syntax.choice("--format FORMAT", options->format, {{"jsonl", Format::jsonl}, {"resend", Format::resend}},
+                "jsonl or resend", "jsonl (default), or resend: events of Resend's webhooks, to a server");
   auto once = syntax.flag("--once", options->once, "hand over what is kept, then stop");
   syntax.flag("--off", options->off, "keep no outcomes any more, and remove those that are kept")
       .excludes(once);
@@ -111,12 +146,13 @@ const Command outcomes_command{
     "Examples:\n"
     "  mailroom outcomes --exec ./outcomes.py                hand over until stopped\n"
     "  mailroom outcomes --to https://app.example/outcomes   to a server\n"
+    "  mailroom outcomes --to https://app.example/webhooks --format resend   as Resend's webhooks\n"
     "  mailroom outcomes --off                               keep none any more\n",
     add_outcomes,
     "Hands every final outcome of a mail, or of a token that was handed over, to a program or a server, as a line of JSON, at "
     "least once: accepted, rejected, expired, cancelled, replaced or unknown. The protocol is that of collect --exec and --to. An "
     "outcome is removed when it was acknowledged; one that is put off comes again after 15 s, then later; one that is refused "
-    "for good is dropped, with a warning.\n\n"
+    "for good is dropped, with a warning. With --format resend only 2xx ends an event.\n\n"
     "Outcomes are kept from the first start of this command on, also while it does not run, until --off. One process works at a "
     "time; a second one waits to take over. SIGTERM and SIGINT stop it once what is under way is answered."};
 

@@ -21,6 +21,7 @@ struct CarrierSetup {
   const config::Settings& settings;  ///< not kept
   Log& log;                          ///< outlives the carrier
   std::uint64_t seed = 0;            ///< of jitter
+  bool has_svix_headers = false;     ///< of HTTP: beside those of Standard Webhooks
 };
 
 /// What a carrier takes.

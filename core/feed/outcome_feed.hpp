@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +23,27 @@ struct KeptOutcome {
   std::string queue;
   std::string state;
   int attempts = 0;  ///< how often it was refused
-  std::string line;  ///< as JSON, without a newline
+  std::string line;  ///< as JSON, without a newline; of an event empty for what is about no message
 };
+
+/// What an application is told, and its id, which is the same at each attempt.
+struct ToldOutcome {
+  std::string id;
+  std::string body;
+};
+
+/// How outcomes are told.
+struct OutcomeForm {
+  /// The line is that of mailroom_outcome_event().
+  bool is_event = false;
+  /// None: nobody is told.
+  std::function<std::optional<ToldOutcome>(const KeptOutcome&)> tell{};
+  /// What is refused for good is dropped; otherwise it comes again, and an answer names no token.
+  bool drops_refused = true;
+};
+
+/// A line for each final outcome, with what the database has about it.
+OutcomeForm outcome_lines();
 
 /// The session of the one process that hands outcomes over. Owns every transaction.
 class KeptOutcomes {
@@ -32,8 +53,8 @@ class KeptOutcomes {
 
   /// Becomes the one that hands them over; false while another session is.
   bool take_over();
-  /// The oldest that are due.
-  std::vector<KeptOutcome> due(int limit);
+  /// The oldest that are due, with the line of an event or of a program.
+  std::vector<KeptOutcome> due(int limit, bool as_events);
   /// The application has taken these, or will never take them.
   void remove(const std::vector<std::int64_t>& ids);
   /// It will be told later. `counts`: it has refused it, rather than that it could not be reached.
@@ -52,10 +73,10 @@ class OutcomeFeed {
  public:
   /// `in_flight`: lines of a round, which are handed over at the same time. The references must outlive this.
   OutcomeFeed(std::unique_ptr<delivery::Carrier> carrier, const delivery::Dispatcher::Options& options,
-              Log& log);
+              OutcomeForm form, Log& log);
 
-  /// Hands over what is due, and waits for the answers. Returns how many were taken; 0 also while the
-  /// application takes nothing.
+  /// Hands over what is due, and waits for the answers. Returns how many were taken, or are for nobody; 0
+  /// also while the application takes nothing.
   int round(KeptOutcomes& kept);
   /// Gives up what has no answer; from another thread or a signal's turn.
   void cancel() { dispatcher_.cancel(); }
@@ -64,9 +85,13 @@ class OutcomeFeed {
 
  private:
   void record(KeptOutcomes& kept, const std::vector<KeptOutcome>& outcomes,
-              std::vector<delivery::Dispatched> answers);
+              const std::vector<delivery::Dispatched>& answers);
+
+  std::vector<std::int64_t> submit(const std::vector<KeptOutcome>& outcomes);
+  bool is_done(KeptOutcomes& kept, const KeptOutcome& outcome, const delivery::Answer& answer);
 
   int in_flight_;
+  OutcomeForm form_;
   delivery::Dispatcher dispatcher_;
   Log& log_;
 };

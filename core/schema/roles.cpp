@@ -138,6 +138,7 @@ constexpr std::array right_list{
           "mailroom_messages"},
     Right{"teller", of_table, "SELECT (id, email)", "accounts"},
     Right{"teller", of_table, "SELECT (queue, token, message_id)", "mailroom_deliveries"},
+    Right{"teller", of_function, "EXECUTE", "mailroom_outcome_event"},
     Right{"teller", of_table, "SELECT", "schema_migrations"},
 
     Right{"bouncer", of_table, "SELECT", "schema_migrations"},

@@ -1,8 +1,8 @@
 -- What an application is told of: outcomes that mailroom outcomes hands over, and notifications of messages that want one. A
 -- token is told of once by each queue: by what ends it, or, while a batch holds it, by what the consumer records.
 
--- Keeps the final outcomes that a statement has inserted, or that of a row that it has updated, if they are wanted, and notifies
--- for messages with the option notify. SECURITY DEFINER, as what follows: a consumer needs no right on the table, and can tell
+-- Keeps the outcomes that a statement has inserted, of which a deferral is the first of its token, or the final one of a row that it
+-- has updated, if they are wanted, and notifies of final ones for messages with the option notify. SECURITY DEFINER, as what follows: a consumer needs no right on the table, and can tell
 -- nothing else. A rewind says of a deferral that the cursor emits its token: that is none. The settings keep the plan for any
 -- number of rows.
 CREATE OR REPLACE FUNCTION trg_after_delivery_outcomes() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
@@ -25,7 +25,7 @@ BEGIN
     IF v_is_wanted THEN
         INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
         SELECT c.queue, c.token, mailroom_told_state(c.state, c.token), c.address, c.code, c.reply FROM changed c
-        WHERE c.state <> 'deferred' AND NOT (c.state = 'cancelled' AND mailroom_was_told(c.token, c.batch)) ORDER BY c.token;
+        WHERE NOT (c.state = 'cancelled' AND mailroom_was_told(c.token, c.batch)) ORDER BY c.token;
     END IF;
     PERFORM pg_notify('mailroom_outcome', m.id::text)
     FROM changed c JOIN tokens t ON t.id = c.token JOIN mailroom_messages m ON m.id = t.message
@@ -189,5 +189,32 @@ BEGIN
     END IF;
     GET DIAGNOSTICS v_count = ROW_COUNT;
     RETURN CASE WHEN p_wanted THEN (SELECT count(*) FROM mailroom_outcomes) ELSE v_count END;
+END
+$$;
+
+-- Returns what an application that keeps uuids is told of a kept outcome: ids of the event and of the message, what it knows the mail by, and of
+-- what came back the record, as long as that is there. Null for what is about no message.
+CREATE OR REPLACE FUNCTION mailroom_outcome_event(p_outcome bigint) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    v_secret bytea := (SELECT s.secret FROM mailroom_id_secret s);
+    v_form constant text := 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
+BEGIN
+    RETURN (
+        SELECT jsonb_strip_nulls(jsonb_build_object(
+            'event_id', mailroom_uuid(v_secret, 3, o.id, o.at), 'email_id', mailroom_uuid(v_secret, 1, m.id, m.created_at),
+            'at', to_char(o.at AT TIME ZONE 'UTC', v_form), 'created_at', to_char(m.created_at AT TIME ZONE 'UTC', v_form),
+            'state', o.state, 'topic', o.topic, 'sender', m.sender, 'subject', m.subject, 'tags', m.options->'tags',
+            'recipient', coalesce(
+                o.address, nullif(mailroom_address((m.recipients || m.cc || m.bcc)[coalesce(t.recipient, o.recipient)]), ''),
+                (SELECT a.email FROM accounts a WHERE a.id = m.account)),
+            'message_id', d.message_id, 'code', o.code, 'reply', o.reply,
+            'is_called_off', coalesce(m.cancelled_at, m.replaced_at) IS NOT NULL,
+            'bounce', (SELECT to_jsonb(b) - 'id' FROM (
+                SELECT b.id, b.kind, b.reason, b.status, b.code, b.reply FROM mailroom_bounces b
+                WHERE b.token = o.token AND b.queue = o.queue AND o.state = 'bounced' AND mailroom_reported_outcome(b.kind) = 'bounced'
+                  AND concat_ws(' ', b.reason || ':', b.status, b.reply) = o.reply ORDER BY b.id LIMIT 1) b)))
+        FROM mailroom_outcomes o LEFT JOIN tokens t ON t.id = o.token JOIN mailroom_messages m ON m.id = coalesce(t.message, o.message)
+        LEFT JOIN mailroom_deliveries d ON d.queue = o.queue AND d.token = o.token
+        WHERE o.id = p_outcome);
 END
 $$;

@@ -36,10 +36,15 @@ HttpRequest WebhookProtocol::request(const delivery::Message& message, std::int6
   HttpRequest request;
   request.shared_body = message.body;
   auto& headers = request.headers;
-  headers = {"Content-Type: application/json", "Accept: application/json",
-             "webhook-id: " + message.message_id, fmt::format("webhook-timestamp: {}", now)};
-  if (signer_.signs())
-    headers.push_back("webhook-signature: " + signer_.signature(message.message_id, now, message.body));
+  headers = {"Content-Type: application/json", "Accept: application/json"};
+  const auto signature =
+      signer_.signs() ? signer_.signature(message.message_id, now, message.body) : std::string();
+  for (const auto* beginning : {"webhook", "svix"}) {
+    if (beginning == std::string_view("svix") && !has_svix_headers_) continue;
+    headers.push_back(fmt::format("{}-id: {}", beginning, message.message_id));
+    headers.push_back(fmt::format("{}-timestamp: {}", beginning, now));
+    if (!signature.empty()) headers.push_back(fmt::format("{}-signature: {}", beginning, signature));
+  }
   headers.push_back(fmt::format("mailroom-attempt: {}", message.attempt));
   for (const auto& [name, value] : carriers::cloud_event_attributes(message, event_source_))
     headers.push_back(fmt::format("ce-{}: {}", name, carriers::cloud_event_header_value(value)));
@@ -111,7 +116,7 @@ std::unique_ptr<delivery::Carrier> make_http_carrier(const carriers::CarrierSetu
       parse_http_endpoint(settings),
       std::make_unique<WebhookProtocol>(
           WebhookSigner(settings.sink.signing_secret_files, settings.signing.allow_readable_key),
-          settings.sink.event_source),
+          settings.sink.event_source, setup.has_svix_headers),
       settings.sink.in_flight);
 }
 

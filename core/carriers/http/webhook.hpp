@@ -46,8 +46,10 @@ class WebhookSigner {
 class WebhookProtocol final : public HttpProtocol {
  public:
   /// `event_source`: of CloudEvents headers; empty for none.
-  WebhookProtocol(WebhookSigner signer, std::string event_source)
-      : signer_(std::move(signer)), event_source_(std::move(event_source)) {}
+  WebhookProtocol(WebhookSigner signer, std::string event_source, bool has_svix_headers = false)
+      : signer_(std::move(signer)),
+        event_source_(std::move(event_source)),
+        has_svix_headers_(has_svix_headers) {}
 
   HttpRequest request(const delivery::Message& message, std::int64_t now) override;
   delivery::Answer judge(const delivery::Message& message, const HttpOutcome& outcome,
@@ -56,6 +58,7 @@ class WebhookProtocol final : public HttpProtocol {
  private:
   WebhookSigner signer_;
   std::string event_source_;
+  bool has_svix_headers_;
 };
 
 std::unique_ptr<delivery::Carrier> make_http_carrier(const carriers::CarrierSetup& setup);

@@ -27,8 +27,8 @@ struct CalledOffRig : DeliveryRig {
   std::string cancel(std::int64_t message) {
     return value<std::string>(*connection, fmt::format("SELECT mailroom_cancel({})", message));
   }
-  /// What was kept as final since the last time: `1 cancelled, 2 replaced`, by message; with `.2` for the second
-  /// recipient of one without a token.
+  /// What was kept as final since the last time: `1 cancelled, 2 replaced`, by message; with `.2` for the
+  /// second recipient of one without a token.
   std::string told() {
     return value<std::string>(*connection, R"(
 WITH gone AS (DELETE FROM mailroom_outcomes RETURNING *)

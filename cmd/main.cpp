@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "cmd/syntax/arguments.hpp"
 #include "cmd/terminal/context.hpp"
+#include "process/interruption.hpp"
 #include "queue/queue_definition.hpp"
 
 namespace mailroom::cmd {
@@ -119,6 +120,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     forbid_core_dumps();
+    const process::Interruption interruption;
     return static_cast<int>(
         run(arguments_of(argc > 0 ? *argv : "", {argv + std::min(argc, 1), argv + argc})));
   } catch (const ReaderGone& gone) {

@@ -40,8 +40,8 @@ constexpr std::array<ExitStatus, 12> statuses{{
     {"9", "a malformed or forged token", ""},
     {"10", "the output was closed or cannot be written",
      "a collector's batch was not acknowledged and will be emitted again"},
-    {"130, 143", "stopped at once by a second SIGINT or SIGTERM; simulate stopped by the first",
-     "the batch in flight may be emitted again; the hint says how to clean up"},
+    {"130, 143", "stopped by SIGINT or SIGTERM, a service by the second; the server has ended the statement",
+     "the hint says what was done; a service's batch in flight may be emitted again"},
 }};
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "base/secret_file.hpp"
 #include "base/threads.hpp"
 #include "db/conninfo.hpp"
+#include "db/open_sessions.hpp"
 #include "db/search_path.hpp"
 #include "db/values.hpp"
 
@@ -78,6 +79,7 @@ Connection::Connection(const DatabaseTarget& target, const std::string& purpose,
   within(limits_.answer > Milliseconds{0} ? limits_.answer : std::chrono::seconds(given),
          [this] { set_up(); });
   if (target_.schema.empty()) require_search_path(*this, target_.conninfo);
+  add_session(*this);
 }
 
 void Connection::open(const std::string& conninfo) {
@@ -138,9 +140,12 @@ void Connection::try_transaction() {
   }
 }
 
-Connection::~Connection() = default;
+Connection::~Connection() {
+  remove_session(*this);
+}
 
 void Connection::rethrow() const {
+  if (const int number = interrupting_signal(); number != 0) throw Interrupted(number);
   rethrow_database_error(session_ && session_->is_open(), session_ ? last_text(*session_) : std::string());
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "process/interruption.hpp"
 
 namespace mailroom::process {
 namespace {
@@ -31,7 +32,7 @@ void wake(const std::atomic<int>& end) {
 
 void on_stop(int number) {
   const int saved = errno;
-  if (stop_requests.fetch_add(1) > 0) _exit(128 + number);
+  if (stop_requests.fetch_add(1) > 0) return end_at_once(number);
   first_stop = number;
   wake(write_end);
   wake(stop_write_end);
@@ -45,11 +46,11 @@ void on_reload(int /*number*/) {
   errno = saved;
 }
 
-void handle(int number, void (*handler)(int)) {
+void handle(int number, void (*handler)(int), struct sigaction& before) {
   struct sigaction action {};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
-  sigaction(number, &action, nullptr);
+  sigaction(number, &action, &before);
 }
 
 /// Makes a pipe; returns the end to read from. Throws Error(failed).
@@ -68,14 +69,15 @@ StopSignal::StopSignal() : read_end_(make_pipe(write_end)), stop_end_(make_pipe(
   stop_requests = 0;
   first_stop = 0;
   reload_requested = false;
-  handle(SIGTERM, on_stop);
-  handle(SIGINT, on_stop);
-  handle(SIGHUP, on_reload);
+  handle(SIGTERM, on_stop, before_[0]);
+  handle(SIGINT, on_stop, before_[1]);
+  handle(SIGHUP, on_reload, before_[2]);
 }
 
 StopSignal::~StopSignal() {
-  for (const int number : {SIGTERM, SIGINT, SIGHUP})
-    handle(number, SIG_DFL);
+  sigaction(SIGTERM, &before_[0], nullptr);
+  sigaction(SIGINT, &before_[1], nullptr);
+  sigaction(SIGHUP, &before_[2], nullptr);
   close(write_end.exchange(-1));
   close(stop_write_end.exchange(-1));
   close(read_end_);

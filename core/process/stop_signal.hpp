@@ -1,6 +1,9 @@
 // How a process learns that it must stop or reload.
 #pragma once
 
+#include <array>
+#include <csignal>
+
 #include "base/clock.hpp"
 
 namespace mailroom::process {
@@ -9,7 +12,8 @@ namespace mailroom::process {
 /// stop; a second one ends the process at once with status 128 + its number.
 class StopSignal {
  public:
-  /// Installs the handlers; the destructor restores the defaults. At most one object may exist at a time.
+  /// Installs the handlers; the destructor restores those that were there. At most one object may exist at a
+  /// time.
   StopSignal();
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
@@ -31,6 +35,7 @@ class StopSignal {
  private:
   int read_end_;
   int stop_end_;
+  std::array<struct sigaction, 3> before_{};
 };
 
 }  // namespace mailroom::process

@@ -53,6 +53,9 @@ std::string render_plan(const queue::Home& home, const std::vector<std::string>&
   }
   if (home.problem.empty() && hosts == home.hosts) return text;
   text += fmt::format("From then on consumers on {} may serve it.\n", hosts_text(hosts));
+  if (home.problem.empty() && !hosts.empty())
+    text +=
+        "One that is connected from elsewhere ends before it takes another token; what it has taken it may still send.\n";
   if (home.problem.empty()) return text;
   text += fmt::format(
       "What waits in it is sent as soon as one runs: {}, {} for another attempt, and {} scheduled.\n",

@@ -246,8 +246,13 @@ Findings check_home(Subject& subject) {
   const auto here = host_name();
   const auto hosts = joined(home.hosts, ", ");
   if (!home.hosts.empty() && std::ranges::find(home.hosts, here) == home.hosts.end())
-    return {warning(fmt::format("only consumers on {} may serve this database, and this is {}", hosts, here),
-                    {}, "mailroom adopt --host names the hosts")};
+    return {
+        warning(fmt::format("only consumers on {} may serve this database, and this is {}", hosts, here), {},
+                fmt::format("run consumers on {}; there, mailroom adopt --host names others too", hosts))};
+  Findings foreign;
+  for (const auto& consumer : subject.connection->alone(queue::read_foreign_consumers))
+    foreign.push_back(warning(queue::foreign_consumer_text(consumer), {status::end_session(consumer.pid)}));
+  if (!foreign.empty()) return foreign;
   return {fine(home.hosts.empty() ? "mails are sent from this database"
                                   : "mails are sent from this database, by consumers on " + hosts)};
 }

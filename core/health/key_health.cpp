@@ -26,8 +26,13 @@ std::string consumer_name(const status::ServerSession& session) {
 
 std::map<std::string, std::string> consumers_by_key(const status::QueueStatus& status) {
   std::map<std::string, std::string> keys;
+  // The key of one that may not serve the database is nobody's mistake, and nothing is mailed anew for it.
+  const auto is_foreign = [&](const status::ServerSession& session) {
+    return std::ranges::find(status.foreign, session.application, &queue::ForeignConsumer::application) !=
+           status.foreign.end();
+  };
   for (const auto& collector : status.collectors) {
-    if (collector.key.empty()) continue;
+    if (collector.key.empty() || is_foreign(collector.session)) continue;
     auto& names = keys[collector.key];
     names += (names.empty() ? "" : " and ") + consumer_name(collector.session);
   }

@@ -82,6 +82,8 @@ class Judge {
   }
 
   void judge_home() {
+    for (const auto& consumer : status_.foreign)
+      warn("foreign_consumer", queue::foreign_consumer_text(consumer), status::end_session(consumer.pid));
     if (status_.home_problem.empty()) return;
     found_.push_back(
         {Severity::failure,

@@ -22,6 +22,26 @@ FROM (SELECT) one LEFT JOIN mailroom_home h ON true)")[0];
   return home;
 }
 
+std::vector<ForeignConsumer> read_foreign_consumers(pqxx::transaction_base& transaction) {
+  std::vector<ForeignConsumer> found;
+  for (const auto& row : db::Connection::execute(transaction, R"(
+SELECT min(a.pid) AS pid, a.application_name AS application
+FROM mailroom_home h, pg_stat_activity a
+WHERE a.datname = current_database() AND a.application_name ~ '^mailroom (send|collect) .*@.+:[0-9]+$'
+  AND substring(a.application_name FROM '@([^@]+):[0-9]+$') <> ALL (h.hosts)
+GROUP BY a.application_name ORDER BY a.application_name)"))
+    found.push_back({.pid = row.number<int>("pid"), .application = row.text("application")});
+  return found;
+}
+
+std::string foreign_consumer_text(const ForeignConsumer& consumer) {
+  constexpr std::string_view program = "mailroom ";
+  return fmt::format(
+      "{} is connected from a host that may not serve this database: it ends before it takes another token, "
+      "and what it has taken it may still send",
+      consumer.application.substr(program.size()));
+}
+
 WaitingHere count_waiting_here(db::Connection& connection) {
   const auto row = connection.run(fmt::format(R"(
 SELECT

@@ -24,6 +24,18 @@ struct Home {
 /// Joins the transaction of `connection`, if any.
 Home read_home(db::Connection& connection);
 
+/// A connected consumer on a host that may not serve the database: it ends at its next claim of a token.
+struct ForeignConsumer {
+  int pid = 0;                ///< of its oldest session in the server
+  std::string application{};  ///< `mailroom send alice@laptop:77`
+};
+
+/// Reads them within the caller's transaction; none where every host may serve it.
+std::vector<ForeignConsumer> read_foreign_consumers(pqxx::transaction_base& transaction);
+
+/// `send alice@laptop:77, of a host that may not serve this database, is connected: it ends before …`
+std::string foreign_consumer_text(const ForeignConsumer& consumer);
+
 /// What a consumer would send once it may, at most `most_counted` of each.
 struct WaitingHere {
   static constexpr int most_counted = 100'000;

@@ -68,6 +68,7 @@ void read_surroundings(pqxx::transaction_base& transaction, QueueStatus& status)
   status.schema = row.text("schema");
   status.home_problem = row.text("home_problem");
   status.host = host_name();
+  status.foreign = queue::read_foreign_consumers(transaction);
 }
 
 void read_sequences_behind(pqxx::transaction_base& transaction, QueueStatus& status) {

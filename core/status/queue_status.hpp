@@ -9,6 +9,7 @@
 #include "base/clock.hpp"
 #include "config/settings.hpp"
 #include "db/connection.hpp"
+#include "queue/home.hpp"
 #include "queue/preconditions.hpp"
 #include "queue/queue_definition.hpp"
 #include "status/collector_process.hpp"
@@ -97,7 +98,8 @@ struct QueueStatus {
   std::string schema = "public";  ///< the current schema, quoted for SQL
   std::string host;               ///< the host that this program runs on
   std::string home_problem{};     ///< why nothing is sent from this database; empty if mails are
-  bool on_standby = false;        ///< collectors and locks are on the primary, and not visible here
+  std::vector<queue::ForeignConsumer> foreign{};  ///< connected consumers that may not serve this database
+  bool on_standby = false;  ///< collectors and locks are on the primary, and not visible here
   std::int64_t cursor = 0;
   std::int64_t newest = 0;                             ///< the highest id that was drawn
   std::vector<queue::TableSequence> sequences_behind;  ///< their tables

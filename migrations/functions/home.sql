@@ -51,9 +51,12 @@ BEGIN
 END
 $$;
 
--- Returns whether the tables are those that mails are sent from, as far as a claim looks each time. Inlined.
+-- Returns whether the tables are those that mails are sent from, and this session may serve them, as far as a claim looks each time:
+-- adopt names other hosts while consumers are connected. Inlined.
 CREATE OR REPLACE FUNCTION mailroom_tables_are_home() RETURNS TABLE (is_here boolean) LANGUAGE sql STABLE AS $$
-    SELECT h.tokens = 'tokens'::regclass::oid AND h.number = mailroom_home_number() FROM mailroom_home h WHERE h.is_only
+    SELECT h.tokens = 'tokens'::regclass::oid AND h.number = mailroom_home_number()
+           AND (h.hosts IS NULL OR current_setting('mailroom.host', true) = ANY (h.hosts) IS TRUE)
+    FROM mailroom_home h WHERE h.is_only
 $$;
 
 -- Returns the same for rows that wait and were loaded from another database, as far as a look at some thousand shows: a claim looks at
@@ -107,8 +110,14 @@ $$;
 
 -- Raises MR009 if this session may not serve the database. The session names its host by the setting mailroom.host.
 CREATE OR REPLACE FUNCTION mailroom_require_home() RETURNS void LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_problem text := mailroom_home_problem(coalesce(nullif(current_setting('mailroom.host', true), ''), 'an unknown host'));
 BEGIN
-    PERFORM mailroom_refuse_to_send(mailroom_home_problem(coalesce(nullif(current_setting('mailroom.host', true), ''), 'an unknown host')));
+    PERFORM mailroom_refuse_to_send(mailroom_home_problem(NULL));
+    IF v_problem IS NOT NULL THEN
+        RAISE EXCEPTION 'nothing is sent from this database by this consumer: %', v_problem USING ERRCODE = 'MR009',
+            HINT = 'run it on one of these; on one of these, mailroom adopt --host names others too';
+    END IF;
 END
 $$;
 

@@ -1,6 +1,7 @@
 // A copy of the database mails nobody until it is adopted, and the original never has to be.
 
 #include <filesystem>
+#include <fmt/format.h>
 
 #include "base/actor.hpp"
 #include "queue/home.hpp"
@@ -8,7 +9,9 @@
 #include "support/catch.hpp"
 #include "support/delivery_rig.hpp"
 #include "support/finished_run.hpp"
+#include "support/operator_rig.hpp"
 #include "support/test_collector.hpp"
+#include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
 
 namespace mailroom::test::copy_test {
@@ -22,8 +25,8 @@ int send_from(const TestDatabase& database, std::size_t mails) {
   INFO(sender.log());
   CHECK(relay.taken().size() == (status == 0 ? mails : 0));
   if (status != 0) {
-    CHECK(count(sender.log(), "nothing is sent from this database: ") == 1);
-    CHECK(count(sender.log(), "mailroom adopt shows what waits in it") == 1);
+    CHECK(count(sender.log(), "nothing is sent from this database") == 1);
+    CHECK(count(sender.log(), "mailroom adopt ") == 1);
   }
   return status;
 }
@@ -151,6 +154,51 @@ TEST_CASE("only the hosts that are named may serve a database, as a physical cop
   CHECK(send_from(rig.database, 1) == 0);
   CHECK(adopt(rig.database, {"--any-host"}).status == 0);
   CHECK(queue::read_home(*rig.connection).hosts.empty());
+}
+
+TEST_CASE("a consumer that is connected ends at its next claim once another host is to serve the database") {
+  DatabaseRig rig;
+  insert_accounts(*rig.connection, 2);
+  const auto session = attach(rig.database);
+  const auto lease = session->claim({.limit = 1, .partial = true});
+  REQUIRE(lease.lease);
+  CHECK(adopt(rig.database, {"--host", "elsewhere"}).status == 0);
+  const auto receipt = claim::Receipt{*lease.lease, {.emitted = 1}};
+  CHECK_THROWS_AS(session->claim({.limit = 1, .partial = true, .receipt = receipt}), db::DatabaseError);
+  // What it has done is acknowledged.
+  CHECK_NOTHROW(session->claim({.limit = 0, .receipt = receipt}));
+  CHECK(adopt(rig.database, {"--host", host_name()}).status == 0);
+  CHECK(session->claim({.limit = 1, .partial = true}).lease);
+}
+
+TEST_CASE("status and doctor name a consumer that is connected from a host that may not serve the database") {
+  DatabaseRig rig;
+  CHECK(adopt(rig.database, {"--host", host_name()}).status == 0);
+  const OperatorRig rig_of_operator(rig.database);
+  const auto told = [&] {
+    return std::pair{rig_of_operator.mailroom({"status"}).output,
+                     rig_of_operator.mailroom({"doctor"}).output};
+  };
+  const auto text = [](const std::string& output) {
+    std::string words;
+    for (const char c : output) {
+      const bool is_blank = c == ' ' || c == '\n';
+      if (!is_blank || !words.ends_with(' ')) words += is_blank ? ' ' : c;
+    }
+    return words;
+  };
+  CHECK(text(told().first).find("may not serve this database") == std::string::npos);
+  CHECK(text(told().second).find("may not serve this database") == std::string::npos);
+  const db::Connection laptop({rig.database.conninfo() + " application_name='mailroom send eve@laptop:77'"},
+                              "test");
+  const auto fix = fmt::format("SELECT pg_terminate_backend({});", laptop.backend_pid());
+  const auto [status, doctor] = told();
+  for (const auto& output : {status, doctor}) {
+    CAPTURE(output);
+    CHECK(text(output).find("send eve@laptop:77 is connected from a host that may not serve this database") !=
+          std::string::npos);
+    CHECK(text(output).find(fix) != std::string::npos);
+  }
 }
 
 TEST_CASE(

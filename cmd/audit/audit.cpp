@@ -30,7 +30,8 @@ struct AuditOptions {
   bool lists_people() const {
     const auto& typed = selectors.typed;
     return !typed.outcomes.empty() || !typed.codes.empty() || !selectors.actions.empty() ||
-           !typed.consumers.empty() || !typed.keys.empty() || selectors.by_mailing() ||
+           !typed.consumers.empty() || !typed.keys.empty() || !typed.mail.empty() ||
+           typed.doubt != selection::Doubt::none || selectors.by_mailing() ||
            typed.batches.size() + selectors.accounts.size() > 1;
   }
 };

@@ -13,6 +13,7 @@
 #include "cmd/selection/named_tokens.hpp"
 #include "db/search_path.hpp"
 #include "mail/address.hpp"
+#include "messages/message_search.hpp"
 #include "queue/action.hpp"
 #include "suppression/suppressions.hpp"
 

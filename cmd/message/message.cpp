@@ -7,6 +7,7 @@
 #include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/message/message_action.hpp"
+#include "cmd/selection/selection_options.hpp"
 #include "selection/selection.hpp"
 
 namespace mailroom::cmd {
@@ -68,7 +69,7 @@ void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
   add_selector_list(syntax, "--action ACTION,...", typed.actions, "of these actions");
   add_selector_list(syntax, "--owner ROLE", typed.owners, "that belong to this role; repeatable",
                     std::nullopt);
-  add_selector_list(syntax, "--role ROLE", typed.roles, "that this role asked for; repeatable", std::nullopt);
+  add_mail_selectors(syntax, typed.mail, message_selectors_group);
   syntax
       .text("--since TIME", selectors.since,
             "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" + since_default)
@@ -89,6 +90,20 @@ void add_roles_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.text("--reason TEXT", options.reason, "record TEXT as the reason");
 }
 
+void add_counts_options(CommandSyntax& syntax, MessageOptions& options) {
+  syntax
+      .value("--by WORD,...", "a line for each role, action, domain or day [role,domain]",
+             [&options](const std::string& text) {
+               for (const auto& part : selection::split_list(text))
+                 options.counted_by.push_back(parse_counted_by(part));
+             })
+      .repeated()
+      .offers({"role", "action", "domain", "day"});
+  syntax.text("--since TIME", options.selectors.since,
+              "of tokens created from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC [today]");
+  syntax.text("--until TIME", options.selectors.until, "before TIME");
+}
+
 void add_list_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.number<std::int64_t>("--limit N", options.limit, {1, 100'000},
                               "show only the newest N, and say if there are more [100]");
@@ -104,6 +119,16 @@ void add_show_options(CommandSyntax& syntax, MessageOptions& options) {
 void add_cancel_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.texts("MESSAGE", options.names, "id or uuid of a message");
   syntax.text("--reason TEXT", options.reason, "record TEXT as the reason");
+  syntax.flag("--dry-run", options.dry_run, "show the plan and stop");
+  add_message_selectors(syntax, options.selectors, "");
+}
+
+void add_reschedule_options(CommandSyntax& syntax, MessageOptions& options) {
+  syntax.texts("MESSAGE", options.names, "id or uuid of a message");
+  syntax
+      .text("--send-after TIME", options.send.send_after,
+            "not before TIME: 2h from now, or 2026-11-21T09:30, in UTC; now: at once")
+      .required();
   syntax.flag("--dry-run", options.dry_run, "show the plan and stop");
   add_message_selectors(syntax, options.selectors, "");
 }
@@ -172,9 +197,13 @@ constexpr Subcommand<MessageOptions, Context&> message_actions[] = {
     {"list", "list messages and what became of them, newest first", message_list, add_list_options},
     {"roles", "list who asked for how many messages, most first, and limit it", message_roles,
      add_roles_options},
+    {"counts", "count the mails of today by role and domain, and what became of them", message_counts,
+     add_counts_options},
     {"show", "show a message, and what became of it for each recipient", message_show, add_show_options},
     {"send", "send a message, as mailroom_send() does", message_send, add_send_options},
     {"cancel", "cancel messages that have not left; show the plan first", message_cancel, add_cancel_options},
+    {"reschedule", "move messages that wait for their time to another one; show the plan first",
+     message_reschedule, add_reschedule_options},
     {"forget", "remove an address from everything on record, for good; show the plan first", message_forget,
      add_forget_options},
 };
@@ -188,7 +217,7 @@ Run add_message(CommandSyntax& syntax) {
 }  // namespace
 
 const Command message_command{
-    "message", "list, show, send, cancel and forget messages",
+    "message", "list, count, show, send, cancel, reschedule and forget messages",
     "Examples:\n"
     "  mailroom message send --to ada@example.org --subject Hello --text 'It works.'\n"
     "  mailroom message list --state deferred,rejected    what did not arrive\n"
@@ -206,9 +235,11 @@ const Command message_command{
     "message has the key. With --replace the new one takes its place: what has not left is cancelled, and the output says if it had "
     "left. Each recipient gets a mail of his own with the same headers, so all see whom --to and --cc name. Mails to people who must "
     "not know of each other are a call for each, or --bcc.\n\n"
-    "cancel shows how many messages have not left, and asks, or requires --yes. A mail that a consumer is just sending may "
-    "still leave. Links of what is cancelled no longer work. The actor and the reason are recorded. A role that may not update "
+    "cancel shows how many messages have not left, and asks, or requires --yes; it cancels the oldest first, some hundred at a "
+    "time, and can be interrupted. To stop many, mailroom queue pause stops all mails of a queue first, and mailroom revoke ends "
+    "what waits of an action in seconds. A mail that a consumer is just sending may still leave. Links of what is cancelled no longer work. The actor and the reason are recorded. A role that may not update "
     "mailroom_messages cancels what it, or a role that it is a member of, has asked for.\n\n"
+    "reschedule moves messages that still wait for their time; what is due already is to be cancelled and asked for again.\n\n"
     "forget removes an address from every row that mailroom has written: it cancels what waits for the person, and removes the "
     "address, the content that nobody else is to get, the reference, the key, and the words of relays. Messages to others lose "
     "it too, as a sender, a reply-to or a header, with their content if that names it, once they can be sent no more; one that "

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "cmd/command.hpp"
-#include "messages/message_record.hpp"
+#include "messages/mail_counts.hpp"
+#include "messages/message_search.hpp"
 #include "messages/new_message.hpp"
 #include "messages/role_limits.hpp"
 
@@ -42,6 +43,7 @@ struct MessageOptions {
   MessageSendOptions send{};
   messages::RoleLimits limits{};
   bool by_hour = false;
+  std::vector<messages::CountedBy> counted_by{};
   std::string reason{};
   bool dry_run = false;
   bool raw = false;
@@ -50,10 +52,18 @@ struct MessageOptions {
 // The commands of message; message.cpp describes them.
 ExitCode message_list(const MessageOptions& options, Context& context);
 ExitCode message_roles(const MessageOptions& options, Context& context);
+ExitCode message_counts(const MessageOptions& options, Context& context);
 ExitCode message_show(const MessageOptions& options, Context& context);
 ExitCode message_send(const MessageOptions& options, Context& context);
 ExitCode message_cancel(const MessageOptions& options, Context& context);
+ExitCode message_reschedule(const MessageOptions& options, Context& context);
 ExitCode message_forget(const MessageOptions& options, Context& context);
+
+/// A word of message counts --by. Throws Error(usage).
+messages::CountedBy parse_counted_by(const std::string& text);
+
+/// The time of --send-after: `now`, a duration from then on, or a date. Throws Error(usage).
+Moment read_send_after(const std::string& text, Moment now);
 
 /// messages::check_message_name() of each. The error for an address or a reference names the option that
 /// `command` has for it.

@@ -58,6 +58,14 @@ Moment read_time(const std::string& option, const std::string& text, Moment now)
               "for example 2h for in two hours, 2026-11-21T09:30 (UTC), or 2026-11-21T09:30+02:00");
 }
 
+}  // namespace
+
+Moment read_send_after(const std::string& text, Moment now) {
+  return text == "now" ? now : read_time("--send-after", text, now);
+}
+
+namespace {
+
 /// What no clock is needed for.
 messages::NewMessage message_of(const MessageSendOptions& options) {
   auto message = options.message;
@@ -78,7 +86,7 @@ messages::NewMessage message_of(const MessageSendOptions& options) {
 }
 
 void set_times(messages::NewMessage& message, const MessageSendOptions& options, Moment now) {
-  if (!options.send_after.empty()) message.send_after = read_time("--send-after", options.send_after, now);
+  if (!options.send_after.empty()) message.send_after = read_send_after(options.send_after, now);
   if (options.expires_at.empty()) return;
   message.expires_at =
       options.expires_at == "never" ? year_10000 : read_time("--expires-at", options.expires_at, now);

@@ -19,7 +19,7 @@
 #include "db/search_path.hpp"
 #include "feed/event.hpp"
 #include "mail/address.hpp"
-#include "messages/message_record.hpp"
+#include "messages/message_search.hpp"
 #include "selection/id_range.hpp"
 
 namespace mailroom::cmd {

@@ -11,7 +11,7 @@
 #include "base/printable.hpp"
 #include "base/wording.hpp"
 #include "mail/address.hpp"
-#include "messages/message_record.hpp"
+#include "messages/message_search.hpp"
 #include "queue/action.hpp"
 
 namespace mailroom::cmd {
@@ -60,6 +60,47 @@ std::vector<accounts::AccountRecord> find_selected_accounts(db::Connection& conn
 
 }  // namespace
 
+void select_outcome(selection::Selection& typed, const std::string& option, const std::string& text) {
+  const auto doubt = selection::find_doubt(text);
+  if (!doubt) return typed.outcomes.push_back(selection::parse_outcome(option, text));
+  if (typed.doubt != selection::Doubt::none && typed.doubt != *doubt)
+    throw Error(ExitCode::usage, fmt::format("{} has perhaps_twice and in_flight", option),
+                "in_flight includes what was perhaps mailed twice");
+  typed.doubt = *doubt;
+}
+
+std::vector<std::string> outcome_choices() {
+  auto words = selection::outcome_words();
+  for (auto& word : selection::doubt_words())
+    words.push_back(std::move(word));
+  return words;
+}
+
+void add_mail_selectors(CommandSyntax& syntax, selection::MailSelectors& selectors, const char* group) {
+  const auto add = [&](const std::string& spec, std::vector<std::string>& values, const std::string& help) {
+    syntax.texts(spec, values, help).in_group(group);
+  };
+  syntax
+      .value("--domain DOMAIN,...", "to addresses of these domains",
+             list_of([&selectors](const std::string& part) {
+               selectors.domains.push_back(selection::parse_domain("--domain", part));
+             }))
+      .repeated()
+      .in_group(group);
+  add("--role ROLE", selectors.roles, "that this role asked for; repeatable");
+  add("--template NAME", selectors.templates, "of this template, or of an action that has it; repeatable");
+  add("--subject TEXT", selectors.subjects, "whose subject has TEXT in it, in any case; repeatable");
+  add("--locale LOCALE", selectors.locales, "asked for in this locale; repeatable");
+  add("--queue-id ID", selectors.queue_ids, "that the relay answered for with its id ID; repeatable");
+  syntax
+      .value("--message-id ID", "with this Message-ID; repeatable",
+             [&selectors](const std::string& text) {
+               selectors.message_ids.push_back(selection::parse_message_id("--message-id", text));
+             })
+      .repeated()
+      .in_group(group);
+}
+
 void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::string& since_default,
                    const std::string& what) {
   auto& typed = options.typed;
@@ -73,11 +114,10 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
       .offers(queue::Actions::built_in().short_names());
   add("--account ACCOUNT,...", "of these accounts: id, email or login; also id:7, email:ADDRESS, login:NAME",
       [&options](const std::string& part) { options.accounts.push_back(part); });
-  add("--outcome OUTCOME,...", "with these outcomes, as reports name them: rejected,expired",
-      [&typed](const std::string& part) {
-        typed.outcomes.push_back(selection::parse_outcome("--outcome", part));
-      })
-      .offers(selection::outcome_words());
+  add("--outcome OUTCOME,...",
+      "with these outcomes, as reports name them: rejected,expired; or perhaps_twice, or in_flight",
+      [&typed](const std::string& part) { select_outcome(typed, "--outcome", part); })
+      .offers(outcome_choices());
   add("--code CODE,...", "with these codes in the last answer: 550, or 5xx",
       [&typed](const std::string& part) { typed.codes.push_back(selection::parse_code("--code", part)); });
   add("--batch N,...", "of these batches",
@@ -91,6 +131,7 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
       [&typed](const std::string& part) {
         typed.keys.push_back(selection::parse_key_fingerprint("--key", part));
       });
+  add_mail_selectors(syntax, typed.mail, selectors_group);
   syntax
       .text("--since TIME", options.since,
             what + " from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" +

@@ -37,6 +37,16 @@ struct SelectionOptions {
 void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::string& since_default = "",
                    const std::string& what = "tokens created");
 
+/// Adds an outcome that was typed, or perhaps_twice or in_flight, which narrow whatever outcomes there are.
+/// Throws Error(usage).
+void select_outcome(selection::Selection& typed, const std::string& option, const std::string& text);
+/// The words that select_outcome() takes.
+std::vector<std::string> outcome_choices();
+
+/// Adds --domain, --role, --template, --subject, --locale, --queue-id and --message-id, which every verb with
+/// selectors takes, to the options of `group`.
+void add_mail_selectors(CommandSyntax& syntax, selection::MailSelectors& selectors, const char* group);
+
 /// Adds --mailed-since and --mailed-until, for a command whose --since is not the time of mails.
 void add_mailing_selectors(CommandSyntax& syntax, SelectionOptions& options);
 

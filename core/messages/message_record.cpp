@@ -11,7 +11,6 @@
 #include "base/text.hpp"
 #include "db/errors.hpp"
 #include "db/values.hpp"
-#include "mail/address.hpp"
 #include "mail/raw_mail.hpp"
 
 namespace mailroom::messages {
@@ -56,43 +55,6 @@ FROM mailroom_messages m
           FROM mailroom_message_status(m.id) GROUP BY 1) e) s)",
                      has_none, sight.subject ? "m.subject" : "NULL", db::microseconds_sql("m.created_at"),
                      db::microseconds_sql("m.send_after"), head);
-}
-
-// $1: the selectors as JSON, without a key for one that is not given.
-constexpr const char* selected_sql = R"(
-WHERE (NOT $1::jsonb ? 'references' OR m.reference = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'references'))))
-  AND (NOT $1::jsonb ? 'actions' OR m.action = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'actions'))))
-  AND (NOT $1::jsonb ? 'roles' OR m.enqueued_by = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'roles'))))
-  AND (NOT $1::jsonb ? 'owners' OR m.owner = ANY (ARRAY(
-    SELECT o.owner FROM mailroom_owners o
-    WHERE mailroom_owner_name(o.owner) = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'owners')))
-    UNION ALL SELECT r.oid::bigint FROM pg_roles r
-    WHERE r.rolname = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'owners')))
-      AND NOT EXISTS (SELECT FROM mailroom_owners o WHERE o.owner = r.oid::bigint))))
-  AND (NOT $1::jsonb ? 'since' OR m.created_at >= to_timestamp(($1::jsonb->>'since')::bigint))
-  AND (NOT $1::jsonb ? 'until' OR m.created_at < to_timestamp(($1::jsonb->>'until')::bigint))
-  AND (NOT $1::jsonb ? 'recipients' OR EXISTS (
-    SELECT FROM unnest(coalesce(m.recipients || m.cc || m.bcc, ARRAY[a.email])) r (mailbox)
-    WHERE mailroom_canonical(mailroom_address(r.mailbox))
-      = ANY (ARRAY(SELECT mailroom_canonical(mailroom_address(jsonb_array_elements_text($1::jsonb->'recipients')))))))
-  AND ($1::jsonb->'states' IS DISTINCT FROM '["scheduled"]'
-    OR EXISTS (SELECT FROM mailroom_schedule w WHERE w.send_after = m.send_after AND w.message = m.id))
-  AND (NOT $1::jsonb ? 'states' OR s.names && ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'states')))
-ORDER BY m.id DESC
-LIMIT $2)";
-
-std::string selectors_json(const MessageSelection& selection) {
-  auto object = nlohmann::json::object();
-  if (!selection.states.empty()) object["states"] = selection.states;
-  for (const auto& recipient : selection.recipients)
-    object["recipients"].push_back(mail::address_of_mailbox(recipient));
-  if (!selection.references.empty()) object["references"] = selection.references;
-  if (!selection.actions.empty()) object["actions"] = selection.actions;
-  if (!selection.owners.empty()) object["owners"] = selection.owners;
-  if (!selection.roles.empty()) object["roles"] = selection.roles;
-  if (selection.since) object["since"] = in_seconds(*selection.since);
-  if (selection.until) object["until"] = in_seconds(*selection.until);
-  return plain_json(object);
 }
 
 /// The texts of a JSON array; none for a null, nor for those in it.
@@ -227,64 +189,18 @@ bool MessageSummary::has_state(std::string_view state) const {
   return std::ranges::any_of(states, [&](const auto& each) { return each.first == state; });
 }
 
-std::vector<MessageSummary> list_messages(db::Connection& connection, const MessageSelection& selection,
-                                          std::int64_t limit) {
-  return connection.alone([&](pqxx::transaction_base& transaction) {
-    std::vector<MessageSummary> messages;
-    for (const auto& row :
-         db::Connection::execute(transaction, summary_sql(sight_of(transaction)) + selected_sql,
-                                 selectors_json(selection), limit))
-      messages.push_back(read_summary(row));
-    return messages;
-  });
-}
-
-namespace {
-
-/// Those that name an address as one of several recipients, newest first; none if reading them takes too
-/// long.
-std::vector<std::int64_t> messages_of_several(db::Connection& connection, const std::string& address,
-                                              std::int64_t limit) {
-  try {
-    return connection.transact([&](pqxx::work& transaction) {
-      db::Connection::execute(transaction, "SET LOCAL statement_timeout = '500ms'");
-      return db::Connection::execute(transaction, R"(
-SELECT m.id FROM mailroom_messages m
-WHERE (cardinality(m.recipients || m.cc || m.bcc) > 1 OR m.recipients = '{}') AND EXISTS (
-  SELECT FROM unnest(m.recipients || m.cc || m.bcc) r (mailbox)
-  WHERE mailroom_canonical(mailroom_address(r.mailbox)) = mailroom_canonical(mailroom_address($1)))
-ORDER BY m.id DESC LIMIT $2)",
-                                     address, limit)
-          .values<std::int64_t>();
-    });
-  } catch (const db::DatabaseError& error) {
-    if (error.sqlstate() != db::sqlstate::query_cancelled) throw;
-    return {};
-  }
-}
-
-}  // namespace
-
-std::vector<std::int64_t> find_messages(db::Connection& connection, const std::string& name,
-                                        std::int64_t limit) {
-  auto ids = connection
-                 .run(
-                     R"(
-SELECT id FROM mailroom_messages
-WHERE lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)) = lower($1) OR reference = $3
-ORDER BY id DESC LIMIT $2)",
-                     mail::address_of_mailbox(name), limit, name)
-                 .values<std::int64_t>();
-  if (name.find('@') == std::string::npos) return ids;
-  const auto of_several = messages_of_several(connection, name, limit);
-  ids.insert(ids.end(), of_several.begin(), of_several.end());
-  std::ranges::sort(ids, std::ranges::greater());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  ids.resize(std::min(ids.size(), static_cast<std::size_t>(limit)));
-  if (!ids.empty()) return ids;
-  for (const auto& message : list_messages(connection, {.recipients = {name}}, limit))
-    ids.push_back(message.id);
-  return ids;
+std::vector<MessageSummary> read_summaries(pqxx::transaction_base& transaction,
+                                           const std::vector<std::int64_t>& messages,
+                                           const std::vector<std::string>& states) {
+  std::vector<MessageSummary> summaries;
+  for (const auto& row :
+       db::Connection::execute(transaction,
+                               summary_sql(sight_of(transaction)) +
+                                   " WHERE m.id = ANY ($1::bigint[]) "
+                                   "AND ($2::text[] = '{}' OR s.names && $2::text[]) ORDER BY m.id DESC",
+                               db::array_text(messages), db::array_text(states)))
+    summaries.push_back(read_summary(row));
+  return summaries;
 }
 
 MessageRecord read_message(db::Connection& connection, std::int64_t id) {

@@ -1,4 +1,4 @@
-// What a message asks for and what became of it, and which messages an operator means.
+// What a message asks for and what became of it.
 #pragma once
 
 #include <cstdint>
@@ -84,34 +84,10 @@ struct MessageRecord {
   std::vector<MessageDelivery> deliveries{};
 };
 
-/// Messages that match each of the selectors that are given, and of each at least one value.
-struct MessageSelection {
-  std::vector<std::string> states{};  ///< of at least one recipient
-  std::vector<std::string>
-      recipients{};  ///< addresses or mailboxes, in any case; to, cc or bcc, or the account's
-  std::vector<std::string> references{};
-  std::vector<std::string> actions{};
-  std::vector<std::string> owners{};  ///< roles that messages belong to
-  std::vector<std::string> roles{};   ///< that asked for them
-  std::optional<Moment> since{};      ///< of the creation
-  std::optional<Moment> until{};      ///< exclusive
-
-  bool empty() const {
-    return states.empty() && recipients.empty() && references.empty() && actions.empty() && owners.empty() &&
-           roles.empty() && !since && !until;
-  }
-};
-
-/// Returns the newest `limit` messages that match, newest first.
-std::vector<MessageSummary> list_messages(db::Connection& connection, const MessageSelection& selection,
-                                          std::int64_t limit);
-
-/// Returns the ids of the newest `limit` messages to the address `name` or with the reference `name`, newest
-/// first: by index, those to it as the first recipient; those that name it later if they are found within
-/// half a second, or if there are no others.
-std::vector<std::int64_t> find_messages(db::Connection& connection, const std::string& name,
-                                        std::int64_t limit);
-
+/// The summaries of these messages, newest first; with `states`, of those that have one for some recipient.
+std::vector<MessageSummary> read_summaries(pqxx::transaction_base& transaction,
+                                           const std::vector<std::int64_t>& messages,
+                                           const std::vector<std::string>& states = {});
 /// Throws Error(unusable) if there is no such message.
 MessageRecord read_message(db::Connection& connection, std::int64_t message);
 /// The raw mail of a message. Throws Error(unusable) if it has none, or none any more.

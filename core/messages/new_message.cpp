@@ -109,4 +109,16 @@ std::vector<Cancellation> cancel_messages(db::Connection& connection,
   });
 }
 
+std::int64_t reschedule_messages(db::Connection& connection, const std::vector<std::int64_t>& messages,
+                                 Moment send_after) {
+  return connection.transact([&](pqxx::work& transaction) {
+    return db::Connection::execute(
+               transaction,
+               "SELECT count(*) FILTER (WHERE mailroom_reschedule(id, to_timestamp($2::bigint))) AS count "
+               "FROM unnest($1::bigint[]) m (id)",
+               db::array_text(messages), in_seconds(send_after))[0]
+        .number("count");
+  });
+}
+
 }  // namespace mailroom::messages

@@ -152,7 +152,7 @@ constexpr std::array right_list{
     Right{"operator", of_table, "UPDATE, DELETE", "mailroom_messages"},
     Right{
         "operator", of_function, "EXECUTE",
-        "mailroom_send mailroom_cancel mailroom_unsubscribe mailroom_resubscribe mailroom_is_subscribed mailroom_limit"},
+        "mailroom_send mailroom_cancel mailroom_reschedule mailroom_unsubscribe mailroom_resubscribe mailroom_is_subscribed mailroom_limit"},
     Right{"operator", of_table, "DELETE", "mailroom_batches mailroom_deliveries mailroom_attachments"},
     Right{"operator", of_table, "SELECT, UPDATE, DELETE", "mailroom_bounces"},
     Right{"operator", of_table, "INSERT, DELETE", "mailroom_suppressions jobs mailroom_budgets"},

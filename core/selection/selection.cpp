@@ -57,6 +57,21 @@ std::string mailed_sql(std::string_view parameter, std::string_view queue, bool 
       has_until ? fmt::format(" AND t.created_at <= ({}::jsonb->>'mailed_until')::bigint", parameter) : "");
 }
 
+/// The condition that it is not known how often the mail of a token `t` was taken.
+std::string doubt_sql(Doubt doubt, std::string_view queue) {
+  if (doubt == Doubt::none) return {};
+  const auto delivered = fmt::format(
+      "EXISTS (SELECT FROM mailroom_deliveries e WHERE e.queue = {} AND e.token = t.id "
+      "AND floor(extract(epoch FROM e.last_at)) >= t.created_at AND e.unknowns + {} > {})",
+      queue, doubt == Doubt::perhaps_twice ? "(e.accepted_at IS NOT NULL)::integer" : "0",
+      doubt == Doubt::perhaps_twice ? 1 : 0);
+  if (doubt == Doubt::perhaps_twice) return "\n  AND " + delivered;
+  return fmt::format(R"(
+  AND ({} OR t.id <@ (SELECT coalesce(range_agg(g), '{{}}') FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g
+    WHERE b.queue = {} AND b.emitted_at IS NULL AND b.dead_at IS NULL)))",
+                     delivered, queue);
+}
+
 }  // namespace
 
 std::string signed_last_sql(std::string_view queue, std::string_view keys) {
@@ -78,7 +93,8 @@ std::string signed_last_sql(std::string_view queue, std::string_view keys) {
 
 bool Selection::empty() const {
   return actions.empty() && accounts.empty() && outcomes.empty() && codes.empty() && batches.empty() &&
-         consumers.empty() && keys.empty() && !since && !until && !mailed_since && !mailed_until && !tokens;
+         consumers.empty() && keys.empty() && mail.empty() && doubt == Doubt::none && !since && !until &&
+         !mailed_since && !mailed_until && !tokens;
 }
 
 bool Selection::wants(fate::Outcome outcome, bool is_expired) const {
@@ -99,6 +115,7 @@ std::string Selection::parameter() const {
   if (!batches.empty()) object["batches"] = batches;
   if (!consumers.empty()) object["consumers"] = consumers;
   if (!keys.empty()) object["keys"] = keys;
+  mail.write(object);
   if (since) object["since"] = in_seconds(*since);
   if (until) object["until"] = in_seconds(*until);
   if (mailed_since) object["mailed_since"] = in_seconds(*mailed_since);
@@ -119,6 +136,8 @@ std::string Selection::condition(std::string_view parameter, std::string_view qu
   if (tokens) sql += fmt::format(" AND t.id <@ ({}::jsonb->>'tokens')::int8multirange", parameter);
   if (mailed_since || mailed_until)
     sql += mailed_sql(parameter, queue, mailed_since.has_value(), mailed_until.has_value());
+  sql += mail.token_condition(parameter, queue);
+  sql += doubt_sql(doubt, queue);
   if (!codes.empty()) {
     // An outcome that was recorded before the token was created was that of another token with its id.
     sql += fmt::format(R"(
@@ -164,6 +183,19 @@ fate::Outcome parse_outcome(const std::string& option, const std::string& text) 
   const auto meant = nearest_word(word, words);
   throw Error(ExitCode::usage, fmt::format("{} has an unknown outcome '{}'", option, text),
               meant.empty() ? fmt::format("outcomes: {}", joined(words, ", ")) : "did you mean: " + meant);
+}
+
+std::optional<Doubt> find_doubt(const std::string& text) {
+  auto word = text;
+  std::replace(word.begin(), word.end(), ' ', '_');
+  std::replace(word.begin(), word.end(), '-', '_');
+  if (word == "perhaps_twice") return Doubt::perhaps_twice;
+  if (word == "in_flight") return Doubt::in_flight;
+  return std::nullopt;
+}
+
+std::vector<std::string> doubt_words() {
+  return {"perhaps_twice", "in_flight"};
 }
 
 std::vector<std::string> outcome_words() {

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "fate/outcome.hpp"
 #include "selection/id_range.hpp"
+#include "selection/mail_selectors.hpp"
 
 namespace mailroom::selection {
 
@@ -19,6 +20,13 @@ struct CodeRange {
   int last = 0;
 
   bool operator==(const CodeRange&) const = default;
+};
+
+/// What nobody knows for certain of a mail: how often it was taken.
+enum class Doubt {
+  none,
+  perhaps_twice,  ///< it was accepted and an answer of another attempt is missing, or two answers are
+  in_flight,      ///< an answer is missing, since a relay or a sender ended before it, or it is awaited now
 };
 
 /// Tokens that match each of the selectors that are given, and of each at least one value. Without any, all
@@ -33,6 +41,8 @@ struct Selection {
   /// By the fingerprint of the key that signed a token last: in its newest mail that was accepted or, where
   /// none was, in no batch after the last one of these keys.
   std::vector<std::string> keys{};
+  MailSelectors mail{};
+  Doubt doubt = Doubt::none;
   std::optional<Moment> since{};  ///< of the creation of the token
   std::optional<Moment> until{};  ///< exclusive
   /// Of a mail that was accepted or may have been, whichever of a token's it is; of a token that is not
@@ -64,6 +74,10 @@ std::string signed_last_sql(std::string_view queue, std::string_view keys);
 
 /// `rejected`, `emitted again` or `emitted_again`.
 fate::Outcome parse_outcome(const std::string& option, const std::string& text);
+/// `perhaps_twice` or `in flight`; nullopt for another word.
+std::optional<Doubt> find_doubt(const std::string& text);
+/// The words that find_doubt() takes.
+std::vector<std::string> doubt_words();
 /// All words that parse_outcome() takes, in the order of reports.
 std::vector<std::string> outcome_words();
 /// `550`, or `5xx` for all that begin with 5.

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "messages/message_record.hpp"
+#include "messages/message_search.hpp"
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 #include "support/test_role.hpp"

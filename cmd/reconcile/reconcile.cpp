@@ -42,7 +42,7 @@ std::string render(const ReconcileReport& report, ReconcileFormat format) {
 SelectionOptions listed_by(const ReconcileOptions& options) {
   auto selectors = options.selectors;
   for (const auto& word : selection::split_list(options.list.value_or("")))
-    selectors.typed.outcomes.push_back(selection::parse_outcome("--list", word));
+    select_outcome(selectors.typed, "--list", word);
   return selectors;
 }
 
@@ -105,10 +105,12 @@ Run add_reconcile(CommandSyntax& syntax) {
   syntax.choice("-o,--output FORMAT", options->format, formats, "text, json, csv or prometheus",
                 "print text, json, for --list csv or, for Prometheus' node_exporter, prometheus");
   syntax
-      .text("--list [OUTCOME,...]", options->list,
-            "list the people whose tokens have these outcomes [missed,unexplained]")
+      .text(
+          "--list [OUTCOME,...]", options->list,
+          "list the people whose tokens have these outcomes [missed,unexplained]; perhaps_twice: who may have got a "
+          "mail twice; in_flight: what was under way when a relay or a sender ended")
       .value_optional("missed,unexplained")
-      .offers(selection::outcome_words());
+      .offers(outcome_choices());
   syntax
       .texts("--against FILE...", options->against,
              "compare with what consumers have written into these files, - for stdin; repeatable")

@@ -79,7 +79,8 @@ std::string json_lines(const std::vector<reconcile::TokenOfPerson>& people) {
                       {"code", person.code == 0 ? Json(nullptr) : Json(person.code)},
                       {"reply", text_or_null<Json>(person.reply)},
                       {"message", optional_json<Json>(person.message)},
-                      {"reference", text_or_null<Json>(person.reference)}};
+                      {"reference", text_or_null<Json>(person.reference)},
+                      {"perhaps", person.perhaps}};
     lines += json_text(object) + "\n";
   }
   return lines;

@@ -95,6 +95,7 @@ Json deliveries_json(const status::DeliveryStatus& deliveries) {
             {"reason", sink.reason}};
   };
   return {{"last_hour", last_hour},
+          {"perhaps_twice", deliveries.perhaps_twice},
           {"deferred", deliveries.deferred.tokens},
           {"next_in_seconds", seconds_json(deliveries.deferred.next_in)},
           {"unavailable_sinks", array_json<Json>(deliveries.sinks, sink_json)}};

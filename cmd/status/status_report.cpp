@@ -68,6 +68,8 @@ std::string deliveries_text(const status::DeliveryStatus& deliveries) {
     text +=
         fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), fate::outcome_text(outcome));
   text = text.empty() ? "none in the last hour" : text + " in the last hour";
+  if (deliveries.perhaps_twice > 0)
+    text += fmt::format(", {} perhaps twice", with_thousands(deliveries.perhaps_twice));
   if (deliveries.deferred.tokens == 0) return text;
   const auto next = deliveries.deferred.next_in->count() == 0
                         ? "due now"

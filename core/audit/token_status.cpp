@@ -140,14 +140,6 @@ std::size_t rank_of(const std::string& queue, const TokenFacts& facts) {
   return static_cast<std::size_t>(found - facts.queues.begin());
 }
 
-/// Whoever was cut off within a batch may have mailed the token before.
-int abandoned_attempts(const TokenFacts& facts, const feed::DeliveryRecord& delivery) {
-  std::size_t attempts = 0;
-  for (const auto& batch : facts.batches)
-    if (batch.queue == delivery.queue) attempts += batch.abandoned.size();
-  return static_cast<int>(attempts);
-}
-
 TokenDelivery judge_delivery(const TokenFacts& facts, const feed::DeliveryRecord& delivery) {
   TokenDelivery status{.delivery = delivery, .decisive = delivery.last()};
   bool is_unknown = delivery.unknowns > 0;
@@ -158,7 +150,8 @@ TokenDelivery judge_delivery(const TokenFacts& facts, const feed::DeliveryRecord
     status.decisive = attempt;
   }
   status.maybe = status.accepted == 0 && is_unknown;
-  if (status.accepted > 0) status.perhaps = delivery.unknowns + abandoned_attempts(facts, delivery);
+  // Its unknowns count a lease whose owner died after it had begun, too.
+  if (status.accepted > 0) status.perhaps = delivery.unknowns;
   const auto own = in_queue(facts, delivery.queue);
   auto evidence = evidence_of(own, own.queues.empty() ? nullptr : &own.queues.front());
   evidence.delivery = {.last = fate::find_outcome(delivery.last().state).value_or(fate::Outcome::unknown),

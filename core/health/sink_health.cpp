@@ -91,8 +91,10 @@ std::optional<QueueFinding> unmade(const status::UnmadeMails& mails) {
   if (mails.tokens == 0) return std::nullopt;
   // Afterwards it is news, as what expired is.
   constexpr std::chrono::minutes recent{10};
+  // A single one may be a mistake of whoever asked for it; several are one of the template.
+  constexpr std::int64_t several = 3;
   return QueueFinding{
-      mails.last < recent ? Severity::failure : Severity::warning,
+      mails.last < recent && mails.tokens >= several ? Severity::failure : Severity::warning,
       "mails_not_made",
       fmt::format("{} within the last hour could not be made, the last {} ago, and are rejected: {}",
                   counted(mails.tokens, "mail"), status::age_text(mails.last), mails.why),
@@ -134,6 +136,36 @@ std::optional<QueueFinding> only_unfit(const status::UnfitSince& unfit) {
 constexpr std::int64_t fewest_bounces = 10;
 constexpr std::int64_t fewest_complaints = 3;
 
+/// An import of addresses that do not exist is refused in the dialogue, and nothing of it comes back.
+std::optional<QueueFinding> many_rejections(const status::DeliveryStatus& deliveries) {
+  const auto& rejected = deliveries.rejected;
+  const auto accepted = deliveries.count_last_hour(fate::Outcome::accepted);
+  if (accepted == 0 || rejected.mails < fewest_bounces || rejected.mails * 20 < accepted + rejected.mails)
+    return std::nullopt;
+  return QueueFinding{
+      Severity::warning,
+      "many_rejections",
+      fmt::format(
+          "the receiver rejected {} within the last hour, {} %, while it accepted {}: {}. Its last answer: {}",
+          counted(rejected.mails, "mail"), rejected.mails * 100 / (accepted + rejected.mails),
+          with_thousands(accepted), rejected.actions, rejected.last),
+      {},
+      "mailroom audit --outcome rejected --since 1d -o csv names the addresses, and mailroom message counts --by action,day "
+      "what part was rejected; mailroom suppression add stops an address"};
+}
+
+std::optional<QueueFinding> doubled(std::int64_t mails) {
+  if (mails == 0) return std::nullopt;
+  return QueueFinding{
+      Severity::warning,
+      "perhaps_twice",
+      fmt::format("{} of the last hour may have been taken twice: a receiver or a sender ended before the "
+                  "answer of an attempt",
+                  counted(mails, "mail")),
+      {},
+      "mailroom reconcile --list perhaps_twice --since 1d names who may have got them"};
+}
+
 }  // namespace
 
 std::vector<QueueFinding> judge_sinks(const status::DeliveryStatus& deliveries, bool has_tokens) {
@@ -146,6 +178,8 @@ std::vector<QueueFinding> judge_sinks(const status::DeliveryStatus& deliveries, 
   if (auto failed = unmade(deliveries.unmade)) found.push_back(std::move(*failed));
   if (auto refusals = only_refusals(deliveries.refused)) found.push_back(std::move(*refusals));
   if (auto unfit = only_unfit(deliveries.unfit)) found.push_back(std::move(*unfit));
+  if (auto many = many_rejections(deliveries)) found.push_back(std::move(*many));
+  if (auto twice = doubled(deliveries.perhaps_twice)) found.push_back(std::move(*twice));
   return found;
 }
 

@@ -108,6 +108,9 @@ void add_deliveries(const status::QueueStatus& status, MetricFamilies& metrics) 
                   {{"queue", status.queue}, {"outcome", fate::outcome_name(outcome)}},
                   static_cast<double>(status.deliveries.count_last_hour(outcome)));
   }
+  metrics.gauge("mailroom_queue_perhaps_twice",
+                "Tokens whose last outcome was recorded within an hour, and that were perhaps taken twice.",
+                {{"queue", status.queue}}, static_cast<double>(status.deliveries.perhaps_twice));
 }
 
 void add_came_back(const status::QueueStatus& status, MetricFamilies& metrics) {

@@ -29,7 +29,8 @@ std::string people_sql(const selection::Selection& selection, bool any_reported)
 SELECT n.place, t.account, a.login, coalesce(d.address, {}) AS address, t.action, t.created_at,
   {} AS at_us, {} AS not_before_us, CASE WHEN r.at IS NULL THEN d.code ELSE r.code END AS code,
   CASE WHEN r.at IS NULL THEN d.reply ELSE r.reply END AS reply, t.message,
-  (SELECT m.reference FROM mailroom_messages m WHERE m.id = t.message) AS reference
+  (SELECT m.reference FROM mailroom_messages m WHERE m.id = t.message) AS reference,
+  coalesce(d.unknowns, 0) AS unknowns, d.accepted_at IS NOT NULL AS was_accepted
 FROM unnest($1::bigint[], $4::boolean[]) WITH ORDINALITY n (id, is_reported, place)
 JOIN tokens t ON t.id = n.id
 LEFT JOIN accounts a ON a.id = t.account
@@ -47,9 +48,17 @@ bool is_reported(const JudgedToken& token) {
   return std::ranges::find(fate::reported_outcomes, token.outcome) != fate::reported_outcomes.end();
 }
 
-std::string reason_of(const JudgedToken& token, const std::optional<Moment>& not_before,
-                      const TokenOfPerson& person) {
+/// `once`, `2 times`.
+std::string how_often(int times) {
+  return times == 1 ? "once" : fmt::format("{} times", times);
+}
+
+std::string reason_of(const db::Row& row, const JudgedToken& token, const TokenOfPerson& person) {
+  const auto not_before = row.optional_moment<std::chrono::microseconds>("not_before_us");
   if (!token.explanation.empty()) return token.explanation;
+  if (person.perhaps > 0 && row.flag("was_accepted"))
+    return fmt::format("accepted once for certain, and perhaps {} more", how_often(person.perhaps));
+  if (person.perhaps > 0) return fmt::format("perhaps accepted {}", how_often(person.perhaps));
   if (token.outcome == fate::Outcome::deferred && not_before)
     return "the next attempt at " + moment_text(*not_before);
   return person.code == 0 ? person.reply : "";
@@ -68,9 +77,10 @@ TokenOfPerson read_person(const db::Row& row, const std::string& queue, const Ju
                        .code = row.optional<int>("code").value_or(0),
                        .reply = row.text("reply"),
                        .message = row.optional<std::int64_t>("message"),
-                       .reference = row.text("reference")};
+                       .reference = row.text("reference"),
+                       .perhaps = row.optional<int>("unknowns").value_or(0)};
   if (!person.at && token.at != 0) person.at = bounded_moment(std::chrono::microseconds(token.at));
-  person.reason = reason_of(token, row.optional_moment<std::chrono::microseconds>("not_before_us"), person);
+  person.reason = reason_of(row, token, person);
   return person;
 }
 

@@ -29,6 +29,7 @@ struct TokenOfPerson {
   std::string reply{};         ///< likewise
   std::optional<std::int64_t> message{};  ///< that made the token
   std::string reference{};                ///< of the application; empty for none
+  int perhaps = 0;  ///< how many attempts may have been accepted, besides one that was for certain
 };
 
 using OnPeople = std::function<void(const std::vector<TokenOfPerson>&)>;

@@ -12,6 +12,7 @@ namespace {
 // The index on last_at is a BRIN index, which only bitmap scans use.
 constexpr const char* states_sql = R"(
 SELECT state, count(*), count(*) FILTER (WHERE accepted_at IS NULL) AS unaccepted,
+  count(*) FILTER (WHERE unknowns + (accepted_at IS NOT NULL)::integer > 1) AS perhaps_twice,
   (extract(epoch FROM clock_timestamp() - max(last_at) FILTER (WHERE accepted_at IS NULL)) * 1000)::bigint AS ago_ms,
   (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint - t.created_at * 1000 FROM tokens t
    WHERE t.id = min(d.token)) AS oldest_ms
@@ -37,8 +38,18 @@ constexpr const char* unmade_sql = R"(
 SELECT count(*), (extract(epoch FROM clock_timestamp() - max(last_at)) * 1000)::bigint AS last_ms, reply
 FROM mailroom_deliveries
 WHERE queue = $1 AND state = 'rejected' AND sink IS NULL AND reply IS NOT NULL
-  AND last_at > clock_timestamp() - interval '1 hour'
-GROUP BY reply HAVING count(*) >= 3 ORDER BY 1 DESC, reply LIMIT 1)";
+  AND last_at > clock_timestamp() - interval '1 hour' AND reply NOT LIKE 'its batch was dead-lettered %'
+GROUP BY reply ORDER BY 1 DESC, reply LIMIT 1)";
+
+// Of which mails the receiver refuses many, while it takes others.
+constexpr const char* rejected_actions_sql = R"(
+SELECT count(*) AS rejected, (SELECT string_agg(n.count || ' of ' || n.action, ', ' ORDER BY n.count DESC, n.action) FROM (
+    SELECT replace(t.action::text, 'password_recovery', 'recovery') AS action, count(*) FROM tokens t
+    WHERE t.id = ANY (array_agg(d.token)) GROUP BY 1) n) AS actions,
+  (array_agg(concat_ws(' ', nullif(d.code, 0), nullif(d.reply, '')) ORDER BY d.last_at DESC, d.token DESC))[1] AS last
+FROM (SELECT token, code, reply, last_at FROM mailroom_deliveries
+      WHERE queue = $1 AND state = 'rejected' AND accepted_at IS NULL AND sink IS NOT NULL
+        AND last_at > clock_timestamp() - interval '1 hour' LIMIT 10000) d)";
 
 // Reads the newest batches back to the last one with an emitted token, which usually is the newest.
 constexpr const char* unfit_sql = R"(
@@ -124,6 +135,7 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
   for (const auto& row : db::Connection::execute(transaction, states_sql, queue)) {
     const auto outcome = fate::find_outcome(row.text("state")).value_or(fate::Outcome::unknown);
     status.last_hour.emplace_back(outcome, row.number("count"));
+    status.perhaps_twice += row.number("perhaps_twice");
     if (outcome == fate::Outcome::expired && !row.is_null("ago_ms"))
       status.expired.add(row.number("unaccepted"), duration_of(row, "ago_ms"),
                          optional_duration_of(row, "oldest_ms"));
@@ -134,6 +146,10 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
     status.unmade = {.tokens = unmade[0].number("count"),
                      .last = duration_of(unmade[0], "last_ms"),
                      .why = unmade[0].text("reply")};
+  const auto rejected = db::Connection::execute(transaction, rejected_actions_sql, queue)[0];
+  status.rejected = {.mails = rejected.number("rejected"),
+                     .actions = rejected.text("actions"),
+                     .last = rejected.text("last")};
   db::Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");
   const auto unfit = db::Connection::execute(transaction, unfit_sql, queue)[0];
   status.unfit.tokens = unfit.number("tokens");

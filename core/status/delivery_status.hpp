@@ -38,6 +38,13 @@ struct UnmadeMails {
   std::string why{};    ///< `receipt.txt:1: neither the data nor mailroom has {{totl}}`
 };
 
+/// What the receiver rejected within an hour, at most 10,000.
+struct RejectedMails {
+  std::int64_t mails = 0;
+  std::string actions{};  ///< `45 of newsletter, 3 of receipt`
+  std::string last{};     ///< the last answer: `550 5.1.1 no such user`
+};
+
 /// What was skipped since the last batch with an emitted token, within an hour, as the account had the wrong
 /// status.
 struct UnfitSince {
@@ -68,7 +75,9 @@ struct DeliveryStatus {
   /// The tokens whose last outcome was recorded within an hour, by that outcome; most frequent first, and
   /// without outcomes of no token.
   std::vector<std::pair<fate::Outcome, std::int64_t>> last_hour;
+  std::int64_t perhaps_twice = 0;  ///< of last_hour, those that the receiver may have taken more than once
   RefusedSince refused;
+  RejectedMails rejected{};
   UnfitSince unfit;
   UnmadeMails unmade;
   std::optional<Milliseconds> last_accepted;  ///< how long ago, if within an hour

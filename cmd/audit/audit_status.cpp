@@ -59,6 +59,23 @@ std::string unexplained_text(const audit::TokenReport& report) {
                                            : "not emitted: " + fault;
 }
 
+/// `, behind 1,400 others; at 20/s its turn comes in about 1m10s`
+std::string turn_text(const audit::WaitingTurn& turn) {
+  constexpr std::chrono::seconds worth_saying{10};
+  std::string text;
+  if (turn.before > 0)
+    text +=
+        fmt::format(", behind {}{} {}", turn.before == audit::WaitingTurn::most_counted ? "at least " : "",
+                    with_thousands(turn.before), turn.before == 1 ? "other" : "others");
+  if (turn.is_paused) return text + "; the queue is paused";
+  if (turn.before == 0 || turn.per_second <= 0) return text;
+  const auto left =
+      std::chrono::seconds(static_cast<std::int64_t>(static_cast<double>(turn.before) / turn.per_second));
+  if (left < worth_saying) return text;
+  return text +
+         fmt::format("; at {:.3g}/s its turn comes in about {}", turn.per_second, format_duration(left));
+}
+
 /// Of a token that a queue will find at its place.
 std::string waiting_text(const audit::TokenStatus& status) {
   const auto queue = shown_text(status.queue);
@@ -70,7 +87,8 @@ std::string waiting_text(const audit::TokenStatus& status) {
                          status.batch->emitted_at ? "skipped it" : "was dead-lettered");
   }
   if (status.outcome == fate::Outcome::waiting)
-    return fmt::format("not emitted yet: it waits in queue {}{}", queue, before);
+    return fmt::format("not emitted yet: it waits in queue {}{}{}", queue, before,
+                       status.turn ? turn_text(*status.turn) : "");
   return fmt::format("not emitted yet: queue {} will emit it after {}{}", queue,
                      status.outcome == fate::Outcome::in_replay ? "a replay" : "a late commit", before);
 }

@@ -193,9 +193,9 @@ std::string account_text(const audit::History& history) {
 std::string message_state(const messages::MessageSummary& summary) {
   if (summary.is_only("no_token")) return "it has no token, since its trigger did not fire";
   const auto text = states_text(summary);
-  return summary.is_only("scheduled") && summary.send_after
-             ? fmt::format("{} for {}", text, moment_text(*summary.send_after))
-             : text;
+  if (!summary.send_after || *summary.send_after <= summary.created_at) return text;
+  return fmt::format("{}{} for {}", text, summary.is_only("scheduled") ? "" : ", was scheduled",
+                     moment_text(*summary.send_after));
 }
 
 /// Says why an account is shown that has another address.

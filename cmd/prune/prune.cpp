@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/json.hpp"
 #include "base/printable.hpp"
+#include "base/terminal_text.hpp"
 #include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/status/status_sizes.hpp"
@@ -51,6 +52,14 @@ prune::PruneSummary under_way(Context& context, const std::string& verb, Millise
   });
 }
 
+/// What nobody can prove afterwards.
+std::string lost_evidence(const prune::PruneSummary& summary) {
+  if (!summary.dry_run || summary.tokens + summary.messages + summary.deliveries == 0) return "";
+  return "With these rows goes the evidence of their mails: to whom, when, what the relay answered. audit and message show know "
+         "nothing of them afterwards. To free space and keep the evidence, lower messages.retention, which removes content "
+         "alone, and leave audit.retention (--older-than) as it is.\n";
+}
+
 /// Counts and asks, unless --yes is given, then removes. A dry run only counts.
 prune::PruneSummary prune(const PruneOptions& options, Context& context, db::Connection& connection) {
   const auto [older_than, contents] = prune::prune_ages(context.settings());
@@ -63,6 +72,8 @@ prune::PruneSummary prune(const PruneOptions& options, Context& context, db::Con
     const auto ages = summary.contents == 0 ? format_duration(older_than)
                                             : fmt::format("{}, content than {}", format_duration(older_than),
                                                           format_duration(contents));
+    summary.dry_run = true;
+    context.err().write(folded(lost_evidence(summary), context.err().width()));
     confirm(context, fmt::format("remove {} older than {}?", what_of(summary), ages));
   }
   const auto author = queue::operator_author(connection, options.reason);
@@ -90,7 +101,7 @@ std::string render_counts(const prune::PruneSummary& summary) {
 }
 
 std::string text_of_pruning(const prune::PruneSummary& summary, const std::string& free_space) {
-  auto text = render_counts(summary) + free_space;
+  auto text = render_counts(summary) + lost_evidence(summary) + free_space;
   if (summary.skipped > 0) {
     text += fmt::format("left for the next run: {} that other sessions were changing\n",
                         counted(summary.skipped, "row"));

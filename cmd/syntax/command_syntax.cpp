@@ -11,6 +11,7 @@
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "cmd/syntax/command_line.hpp"
+#include "cmd/syntax/subcommand_examples.hpp"
 #include "config/key_table.hpp"
 
 namespace mailroom::cmd {
@@ -219,6 +220,7 @@ CommandSyntax CommandSyntax::command(const std::string& name, const std::string&
   app_->require_subcommand(app_->get_require_subcommand_min(), 1);
   auto* command = app_->add_subcommand(name, summary)->group("Commands");
   command->fallthrough()->callback(on_use);
+  command->footer(subcommand_examples(path_of(*command)));
   return {*command, *overrides_};
 }
 

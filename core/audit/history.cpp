@@ -106,6 +106,16 @@ void add_messages(pqxx::transaction_base& transaction, History& history,
   std::ranges::sort(tokens, std::ranges::greater(), &TokenFacts::id);
 }
 
+/// Adds why the person gets no mails, or gets them again.
+void add_addresses(pqxx::transaction_base& transaction, History& history, const std::string& address) {
+  std::vector<std::string> addresses;
+  if (!address.empty()) addresses.push_back(address);
+  if (history.is_of_account && history.account) addresses.push_back(history.account->email);
+  if (addresses.empty()) return;
+  for (const auto& operation : feed::operations_on_addresses(transaction, addresses))
+    history.timeline.add(operation);
+}
+
 /// Where a trigger has made no token, doctor finds all of the kind.
 void add_steps_without_token(History& history) {
   const bool is_account =
@@ -135,6 +145,7 @@ History read_history(db::Connection& connection, const AuditRequest& request,
   return in_one_snapshot(connection, queues, [&](pqxx::transaction_base& transaction, Moment now) {
     History history{.now = now};
     fill(transaction, history);
+    add_addresses(transaction, history, request.address);
     add_steps_without_token(history);
     set_trace_ids(transaction, history.tokens);
     history.timeline.arrange(parse_period(request.since, request.until, now), request.limit);

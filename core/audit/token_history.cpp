@@ -109,6 +109,9 @@ void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest&
     auto report = report_on(request.only_queue ? in_queue(token, request.queues.front()) : token);
     if (request.only_queue && report.status.outcome == fate::Outcome::not_taken)
       report.status.queue = request.queues.front();
+    auto& status = report.status;
+    if (status.outcome == fate::Outcome::waiting && status.reason.empty() && report.has_status())
+      status.turn = read_waiting_turn(transaction, status.queue, token.id);
     if (request.queues.size() > 1) report.by_queue = reports_by_queue(token, request.queues);
     if (report.by_queue.empty()) add_skip(history.timeline, report);
     for (const auto& of_queue : report.by_queue)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "audit/waiting_turn.hpp"
 #include "fate/fate.hpp"
 #include "feed/event.hpp"
 
@@ -53,6 +54,7 @@ struct TokenStatus {
   bool reason_certain = false;               ///< recorded, not derived from the present state
   std::optional<queue::BatchRecord> skip{};  ///< of skipped: the claim that skipped it, if no batch holds it
   std::optional<feed::Operation> operation{};  ///< of moved_past
+  std::optional<WaitingTurn> turn{};           ///< of waiting, where it was asked for
 };
 
 /// What became of the delivery of a token in a queue.

@@ -27,6 +27,8 @@ SELECT 'index ' || c.relname, i.indisvalid, ''
 FROM here, pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE c.relnamespace = schema
 UNION ALL
+SELECT 'trigger ' || t.tgname, true, '' FROM tables JOIN pg_trigger t ON t.tgrelid = tables.oid AND NOT t.tgisinternal
+UNION ALL
 SELECT 'function ' || p.proname,
   p.prosqlbody IS NOT NULL
     OR format('search_path=%I, pg_temp', $1::text) = ANY (p.proconfig) IS TRUE
@@ -66,6 +68,10 @@ Finding missing(const schema::CatalogueKey& key, const schema::ExpectedObject& o
     case schema::ObjectKind::function:
       return failure(fmt::format("the function {} is missing", name), {make_functions()},
                      fmt::format("this makes all functions anew; {} is one of {}", name, object.migration));
+    case schema::ObjectKind::trigger:
+      return failure(
+          fmt::format("the trigger {} is missing", name), {},
+          "status and the check of triggers say how to make it; mailroom migrate verify shows its definition");
     default:
       return failure(fmt::format("the {} {} is missing", schema::object_kind_word(key.kind), name), {},
                      fmt::format("restore {} from a backup; migrations/{}.up.sql has its definition", name,
@@ -105,7 +111,6 @@ Findings check_drift(Subject& subject) {
   std::map<std::string, int> counts;
   Findings findings;
   for (const auto& [key, object] : schema::expected_objects()) {
-    if (key.kind == schema::ObjectKind::trigger) continue;
     const std::string kind =
         key.kind == schema::ObjectKind::constraint ? "index" : schema::object_kind_word(key.kind);
     ++counts[kind];

@@ -221,6 +221,11 @@ std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
 /// Returns the operations on an account, oldest first.
 std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction, std::int64_t account);
 
+/// Returns what stopped the mails to one of these addresses, in whichever case they are written, or let it
+/// get some again, oldest first.
+std::vector<Operation> operations_on_addresses(pqxx::transaction_base& transaction,
+                                               const std::vector<std::string>& addresses);
+
 /// Returns the cancellations of messages by operators, oldest first.
 std::vector<Operation> operations_on_messages(pqxx::transaction_base& transaction,
                                               const std::vector<std::int64_t>& messages);

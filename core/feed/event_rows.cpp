@@ -215,6 +215,16 @@ std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction
   return read_operations(transaction, {}, "account = $2 ORDER BY at, o.id", account);
 }
 
+std::vector<Operation> operations_on_addresses(pqxx::transaction_base& transaction,
+                                               const std::vector<std::string>& addresses) {
+  return read_operations(
+      transaction, {},
+      "kind IN ('suppress', 'unsuppress', 'unsubscribe', 'resubscribe') AND (details->>'address' = ANY (ARRAY("
+      "SELECT mailroom_canonical(a) FROM unnest($2::text[]) a)) OR EXISTS (SELECT FROM "
+      "unnest($2::text[]) a WHERE details->'addresses' ? mailroom_canonical(a))) ORDER BY at, o.id",
+      db::quoted_array_text(addresses));
+}
+
 std::vector<Operation> operations_on_messages(pqxx::transaction_base& transaction,
                                               const std::vector<std::int64_t>& messages) {
   return read_operations(

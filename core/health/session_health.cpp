@@ -10,6 +10,10 @@
 namespace mailroom::health {
 namespace {
 
+constexpr const char* rolls_back =
+    "that rolls back what the application has done in this transaction: its mails, and the rows that belong to them, such "
+    "as an order. Ask whose it is first";
+
 std::optional<QueueFinding> judge_queue_lock(const status::QueueStatus& status, const HealthLimits& limits) {
   if (!status.lock || waits_for_standby(status.lock->session)) return std::nullopt;
   const auto& lock = *status.lock;
@@ -20,7 +24,7 @@ std::optional<QueueFinding> judge_queue_lock(const status::QueueStatus& status, 
                       fmt::format("{} has held the queue's lock for up to {}, {}: no claim can proceed",
                                   status::session_text(lock.session), status::age_text(held_for),
                                   status::activity_text(lock.session)),
-                      status::end_session(lock.session.pid)};
+                      status::end_session(lock.session.pid), rolls_back};
 }
 
 QueueFinding held_by(const status::GapHolder& holder) {
@@ -31,17 +35,17 @@ QueueFinding held_by(const status::GapHolder& holder) {
     return {Severity::warning, "gap_held",
             fmt::format("{} has had a transaction open for {}, {}: {}", status::session_text(holder.session),
                         age, status::activity_text(holder.session), waits),
-            status::end_session(holder.session.pid)};
+            status::end_session(holder.session.pid), rolls_back};
   }
   const bool is_named = printable(holder.gid) == holder.gid;
-  return {
-      Severity::warning, "gap_held",
-      fmt::format("prepared transaction {} of user {} has been open for {}: {}", holder.gid,
-                  holder.session.user, age, waits),
-      is_named ? status::Fix(status::FixKind::rollback_prepared,
-                             "ROLLBACK PREPARED " + status::sql_literal(holder.gid) + ";")
-               : status::Fix(),
-      is_named ? "" : "SELECT gid, prepared FROM pg_prepared_xacts; shows its name, for ROLLBACK PREPARED"};
+  return {Severity::warning, "gap_held",
+          fmt::format("prepared transaction {} of user {} has been open for {}: {}", holder.gid,
+                      holder.session.user, age, waits),
+          is_named ? status::Fix(status::FixKind::rollback_prepared,
+                                 "ROLLBACK PREPARED " + status::sql_literal(holder.gid) + ";")
+                   : status::Fix(),
+          is_named ? rolls_back
+                   : "SELECT gid, prepared FROM pg_prepared_xacts; shows its name, for ROLLBACK PREPARED"};
 }
 
 }  // namespace

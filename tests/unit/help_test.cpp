@@ -7,6 +7,7 @@
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
 #include "cmd/syntax/command_syntax.hpp"
+#include "cmd/syntax/subcommand_examples.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -66,6 +67,7 @@ TEST_CASE("a word longer than a line has a line of its own") {
 }
 
 TEST_CASE("every help text has two or three examples, each of its own command") {
+  const cmd::CommandLine line;
   const auto check = [](const std::string& path, const char* text) {
     INFO("the examples of " << path);
     const auto examples = cmd::parse_examples(text).examples;
@@ -80,6 +82,13 @@ TEST_CASE("every help text has two or three examples, each of its own command") 
   check("mailroom", cmd::CommandLine().app.get_footer().c_str());
   for (const auto& command : cmd::commands())
     check(std::string("mailroom ") + command.name, command.examples);
+  for (const auto* command : line.app.get_subcommands({})) {
+    for (const auto* sub : command->get_subcommands({})) {
+      const auto path = "mailroom " + command->get_name() + " " + sub->get_name();
+      check(path, cmd::subcommand_examples(path).c_str());
+      CHECK(sub->get_footer() == cmd::subcommand_examples(path));
+    }
+  }
 }
 
 TEST_CASE("an example is a command and, after two spaces, its purpose") {

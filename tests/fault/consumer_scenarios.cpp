@@ -87,6 +87,49 @@ Scenario expired_token() {
           .setup = {account("x"), "UPDATE tokens SET expires_at = created_at", account("a")}};
 }
 
+/// Inserts do not notify while a collector polls. It rests when it was told of no transaction that has not
+/// notified.
+Scenario begins_to_listen() {
+  const auto waking_step = [](const std::string& name, const std::string& sql, Means means = Means::nothing) {
+    return ScriptStep{.name = name, .sql = sql, .uses = {{"waking", Use::writes}}, .means = means};
+  };
+  auto inserts = insert("a");
+  auto commits = commit();
+  auto inserts_alone = insert("b", true);
+  for (auto* step : {&inserts, &commits, &inserts_alone})
+    step->uses["waking"] = Use::reads;
+  return {.name = "a collector begins to listen",
+          .scripts = {{.session = "collector",
+                       .steps = {waking_step("stays polling", "SELECT mailroom_stay_polling()"),
+                                 waking_step("listens", "SELECT mailroom_start_listening('token_insert')"),
+                                 waking_step("asks who may not notify", "SELECT mailroom_open_inserts(NULL)",
+                                             Means::asks),
+                                 claim()}},
+                      {.session = "late", .steps = {begin(), inserts, commits}, .may_die = true},
+                      {.session = "other", .steps = {inserts_alone}}},
+          .finds = {"listening, silent transactions are forgotten", "listening, inserts still do not notify"},
+          .woken = 0};
+}
+
+/// Two readers of one mailbox.
+Scenario report_is_read_twice() {
+  const ScriptStep judge{
+      .name = "judges the report",
+      .sql =
+          "SELECT is_new AND token IS NOT NULL FROM mailroom_record_bounces('maildir', jsonb_build_array(jsonb_build_object("
+          "'digest', repeat('ab', 32), 'place', 1, 'tokens', (SELECT jsonb_agg(id) FROM tokens), 'address', "
+          "'a@test.example', 'kind', 'hard', 'reason', 'unknown user')))",
+      .uses = {{"reports", Use::writes}, {"queue mailroom", Use::writes}, {"locks", Use::writes}},
+      .means = Means::judges};
+  return {.name = "a report is read twice",
+          .scripts = {{.session = "sender", .steps = {claim(), claim()}, .delivers = true},
+                      {.session = "reader", .steps = {begin(), judge, commit()}, .may_die = true},
+                      {.session = "another", .steps = {judge}}},
+          .finds = {"a report that is read again is judged again"},
+          .setup = {account("a")},
+          .delivers = true};
+}
+
 Scenario killed_server(bool delivers) {
   return {.name = delivers ? "the server is killed beside a sender" : "the server is killed",
           .scripts = {{.session = "machine", .steps = {kill_server()}},
@@ -98,12 +141,23 @@ Scenario killed_server(bool delivers) {
           .delivers = delivers};
 }
 
+/// What an application was told is so after a crash.
+Scenario killed_beside_applications() {
+  return {.name = "the server is killed beside applications",
+          .scripts = {{.session = "machine", .steps = {kill_server()}},
+                      {.session = "service", .steps = {submit("keyed")}},
+                      {.session = "application", .steps = {cancel("m", true)}}},
+          .finds = {"a submitted mail is not durable", "a cancel is not durable"},
+          .setup = {message("m", ", idempotency_key => 'm'")}};
+}
+
 }  // namespace
 
 std::vector<Scenario> consumer_scenarios() {
-  std::vector<Scenario> all{two_collectors(),          two_senders(),      sender_holds_a_batch(),
-                            sender_keeps_its_leases(), deferrals(),        expired_token(),
-                            killed_server(false),      killed_server(true)};
+  std::vector<Scenario> all{
+      two_collectors(),     two_senders(),       sender_holds_a_batch(),      sender_keeps_its_leases(),
+      deferrals(),          expired_token(),     begins_to_listen(),          report_is_read_twice(),
+      killed_server(false), killed_server(true), killed_beside_applications()};
   // A crash of the server concerns every step.
   for (auto& scenario : all) {
     Uses everything;

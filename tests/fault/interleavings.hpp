@@ -7,6 +7,7 @@ namespace mailroom::test {
 
 /// What to play of the scenarios.
 struct Interleavings {
+  bool list = false;  ///< only the names, and what each has to find with self_check
   bool is_short = false;
   bool self_check = false;                              ///< with each sabotage until an order shows it
   std::function<bool(const std::string&)> is_wanted{};  ///< of the name of a scenario, or of a sabotage

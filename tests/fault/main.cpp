@@ -211,7 +211,7 @@ int main(int argc, char** argv) {
   app.add_flag(
       "--interleavings", options.interleavings,
       "Instead of faults, play every order of the statements of a few sessions, with a crash at each point; "
-      "--short, --self-check and --only apply");
+      "--list, --short, --self-check and --only apply");
   app.add_option("--only", options.only, "Run only faults whose name contains this; may be repeated")
       ->allow_extra_args(false);
   app.add_option("--rounds", options.rounds, "Run this many rounds of each fault");
@@ -231,7 +231,8 @@ int main(int argc, char** argv) {
   try {
     if (options.interleavings)
       return run_interleavings(
-          {.is_short = options.shortened,
+          {.list = options.list,
+           .is_short = options.shortened,
            .self_check = options.self_check,
            .is_wanted = [&](const std::string& name) { return is_wanted(name, options); }});
     return options.self_check ? run_self_check(options) : run_harness(options);

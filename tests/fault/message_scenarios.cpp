@@ -6,23 +6,6 @@
 namespace mailroom::test {
 namespace {
 
-ScriptStep send(const std::string& name, const std::string& key, const std::string& more = "") {
-  return {.name = "sends " + name,
-          .sql = message(name, ", idempotency_key => '" + key + "'" + more),
-          .uses = {{drawn_ids, Use::writes}, {seen_rows, Use::writes}, {"locks", Use::writes}}};
-}
-
-/// A mail as the submission service stores it.
-ScriptStep submit(const std::string& name) {
-  return {
-      .name = "submits " + name,
-      .sql = fmt::format(
-          "SELECT is_known FROM mailroom_submit(ARRAY['s@test.example'], ARRAY['{0}@test.example'], "
-          "ARRAY[convert_to(E'From: s@test.example\\r\\n\\r\\nHello\\r\\n', 'UTF8')], ARRAY['{0}'], ARRAY['{0}'])",
-          name),
-      .uses = {{drawn_ids, Use::writes}, {seen_rows, Use::writes}, {"locks", Use::writes}}};
-}
-
 Scenario cancels(bool in_transaction) {
   auto steps = in_transaction ? std::vector<ScriptStep>{begin(), cancel("m"), commit()}
                               : std::vector<ScriptStep>{cancel("m", true)};
@@ -31,8 +14,19 @@ Scenario cancels(bool in_transaction) {
                       {.session = "collector", .steps = {claim(), claim()}, .may_die = true},
                       {.session = "other", .steps = {insert("b", true)}}},
           .finds = in_transaction ? std::vector<std::string>{"a claim leases what a cancel is changing"}
-                                  : std::vector<std::string>{"a cancelled message is sent"},
+                                  : std::vector<std::string>{"a cancelled message is sent",
+                                                             "a cancel overlooks what is leased"},
           .setup = {message("m", ", idempotency_key => 'm'")}};
+}
+
+/// While a cancel is open, a claim leases what none changes; another cancel has to wait for it.
+Scenario cancels_beside_a_claim() {
+  return {.name = "two cancels beside a claim",
+          .scripts = {{.session = "application", .steps = {begin(), cancel("n"), commit()}, .may_die = true},
+                      {.session = "slow collector", .steps = {begin(), claim(), commit()}},
+                      {.session = "other", .steps = {cancel("m", true)}}},
+          .finds = {"a cancel does not wait for a claim"},
+          .setup = {message("m", ", idempotency_key => 'm'"), message("n", ", idempotency_key => 'n'")}};
 }
 
 Scenario schedule() {
@@ -61,9 +55,9 @@ Scenario after_its_time() {
 Scenario one_key() {
   return {.name = "a key of two applications",
           .scripts = {{.session = "application",
-                       .steps = {begin(), send("keyed", "k"), commit()},
+                       .steps = {begin(), send_message("keyed", "k"), commit()},
                        .may_die = true},
-                      {.session = "other", .steps = {send("keyed", "k")}},
+                      {.session = "other", .steps = {send_message("keyed", "k")}},
                       {.session = "collector", .steps = {claim(), claim()}, .may_die = true}},
           .finds = {"a key sends twice"}};
 }
@@ -73,11 +67,11 @@ Scenario submitted_twice() {
           .scripts = {{.session = "service", .steps = {begin(), submit("keyed"), commit()}, .may_die = true},
                       {.session = "another", .steps = {submit("keyed")}},
                       {.session = "collector", .steps = {claim(), claim()}, .may_die = true}},
-          .finds = {}};
+          .finds = {"a key is submitted twice"}};
 }
 
 Scenario replaces() {
-  auto replace = send("new", "k", R"(, options => '{"replace": true}')");
+  auto replace = send_message("new", "k", R"(, options => '{"replace": true}')");
   replace.means = Means::replaces;
   replace.subject = "old";
   return {.name = "a key is replaced",
@@ -113,17 +107,9 @@ Scenario unsubscribes() {
 }  // namespace
 
 std::vector<Scenario> message_scenarios() {
-  return {cancels(false), cancels(true),     schedule(), after_its_time(),
-          one_key(),      submitted_twice(), replaces(), unsubscribes()};
-}
-
-const std::vector<Unseen>& unseen_sabotages() {
-  static const std::string waking = "a claim of a scenario waits for no notification";
-  static const std::vector<Unseen> all{
-      {"listening, silent transactions are forgotten", waking},
-      {"listening, inserts still do not notify", waking},
-      {"a report that is read again is judged again", "no scenario reads reports"}};
-  return all;
+  return {cancels(false),    cancels(true),    cancels_beside_a_claim(),
+          schedule(),        after_its_time(), one_key(),
+          submitted_twice(), replaces(),       unsubscribes()};
 }
 
 }  // namespace mailroom::test

@@ -38,9 +38,10 @@ std::string OrderPlayer::outcomes_of(const Actor& actor, LeaseRecord& lease) con
                         : token.state != "due"              ? "cancelled"
                         : lease.withheld.contains(token.id) ? "rejected"
                                                             : "accepted";
-    text += fmt::format(R"({}{{"first":{},"last":{},"state":"{}","attempts":1,"unknowns":0{}}})",
-                        text.empty() ? "" : ",", token.id, token.id, state,
-                        defers ? R"(,"wait":0,"sink":"relay","code":451)" : "");
+    text += fmt::format(
+        R"({}{{"first":{},"last":{},"state":"{}","address":"{}@test.example","attempts":1,"unknowns":0{}}})",
+        text.empty() ? "" : ",", token.id, token.id, state, token.name,
+        defers ? R"(,"wait":0,"sink":"relay","code":451)" : "");
   }
   return "[" + text + "]";
 }
@@ -134,6 +135,18 @@ bool OrderPlayer::claim_rest(Actor& actor, const std::string& queue, int limit) 
   return answer.rows.front().at("batch").has_value() || answer.rows.front().at("more") == "t";
 }
 
+bool OrderPlayer::is_woken(const Scenario& scenario) {
+  if (!scenario.woken) return true;
+  auto& session = *sessions_[*scenario.woken];
+  const bool was_notified = session.take_notifications();
+  // It may still keep inserts from notifying.
+  session.run("SELECT pg_advisory_unlock_all()");
+  detached_.insert(*scenario.woken);
+  const auto asked = std::ranges::find_if(history_.events.rbegin(), history_.events.rend(),
+                                          [](const auto& event) { return event.step->means == Means::asks; });
+  return was_notified || (asked != history_.events.rend() && asked->answer.value() != "{}");
+}
+
 void OrderPlayer::take_rest(const Scenario& scenario) {
   for (std::size_t i = 0; i < scenario.scripts.size(); ++i) {
     auto& actor = actors_[i];
@@ -149,6 +162,7 @@ void OrderPlayer::take_rest(const Scenario& scenario) {
     releaser = sessions_[*scenario.released_by].get();
   while (releaser->run("SELECT released FROM mailroom_release(1000)").value() != "0") {
   }
+  if (!is_woken(scenario)) return;
   for (const auto& queue : scenario.queues) {
     int claims = 0;
     while (claim_rest(rest, queue, 10)) {

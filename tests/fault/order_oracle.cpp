@@ -58,6 +58,7 @@ class Judge {
     for (const auto& event : history_.events)
       judge_event(event);
     judge_references();
+    judge_reports();
     judge_records();
     return std::move(problems_);
   }
@@ -175,6 +176,13 @@ class Judge {
       expect(lease.began < pause.committed || lease.committed > end ||
                  lease.session >= scenario_.scripts.size() || lease.queue != pause.step->subject,
              fmt::format("batch {} is leased while {} is paused", lease.batch, lease.queue));
+  }
+
+  void judge_reports() {
+    const auto judged = std::ranges::count_if(history_.events, [](const auto& event) {
+      return event.step->means == Means::judges && event.committed != never && event.answer.value() == "t";
+    });
+    expect(judged <= 1, "a report is judged twice");
   }
 
   void judge_references() {

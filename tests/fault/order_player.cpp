@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "claim/claim_rows.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::test {
@@ -27,7 +26,7 @@ DECLARE
 BEGIN
     DELETE FROM tokens; DELETE FROM accounts; DELETE FROM mailroom_messages; DELETE FROM mailroom_schedule;
     DELETE FROM mailroom_batches; DELETE FROM mailroom_gaps; DELETE FROM mailroom_deliveries;
-    DELETE FROM mailroom_suppressions; DELETE FROM mailroom_operations; DELETE FROM mailroom_outcomes;
+    DELETE FROM mailroom_bounces; DELETE FROM mailroom_suppressions; DELETE FROM mailroom_operations; DELETE FROM mailroom_outcomes;
     UPDATE mailroom_queues SET paused_at = NULL WHERE paused_at IS NOT NULL;
     UPDATE mailroom_budgets SET taken_until = '-infinity' WHERE taken_until <> '-infinity';
     FOR v_queue IN SELECT job_type FROM jobs LOOP
@@ -69,29 +68,14 @@ void OrderPlayer::begin_order(const Scenario& scenario) {
     actors_.push_back({.script = &script, .number = i});
     if (!sessions_[i]) sessions_[i] = open_session(script);
     if (detached_.erase(i) > 0) attach(*sessions_[i], script);
+    if (scenario.woken != i) continue;
+    sessions_[i]->run("LISTEN token_insert");
+    sessions_[i]->take_notifications();
   }
   if (++played_ % orders_per_vacuum == 0) controller_->run("VACUUM");
   controller_->run("SELECT begin_order()");
   for (const auto& sql : scenario.setup)
     controller_->run(sql);
-}
-
-std::unique_ptr<SteppingSession> OrderPlayer::open_session(const Script& script) {
-  auto session = std::make_unique<SteppingSession>(cluster_.conninfo(database_) + " application_name='" +
-                                                   script.session + "'");
-  session->run("SET plan_cache_mode = force_generic_plan; SET jit = off");
-  session->run("PREPARE claim AS " + claim::claim_and_fetch_sql(false, true));
-  attach(*session, script);
-  return session;
-}
-
-void OrderPlayer::attach(SteppingSession& session, const Script& script) const {
-  const bool claims =
-      &script == &rest_script_ ||
-      std::ranges::any_of(script.steps, [](const ScriptStep& step) { return step.act == Act::claim; });
-  if (!claims) return;
-  for (const auto& queue : scenario_->queues)
-    session.run("SELECT mailroom_attach('" + queue + "')");
 }
 
 Standing OrderPlayer::standing_of(const Actor& actor) const {
@@ -191,42 +175,6 @@ void OrderPlayer::act_alone(Actor& actor, const ScriptStep& step) {
   }
 }
 
-void OrderPlayer::end_session(const Actor& actor) {
-  if (!controller_->run("SELECT pg_terminate_backend($1, 20000)", sessions_[actor.number]->pid())
-           .value<bool>())
-    throw std::runtime_error("a session did not end");
-  sessions_[actor.number].reset();
-}
-
-/// Does what the server does at the end of a session, as others see it, and keeps the session for the next
-/// order: a new one would parse and plan every function of a claim anew.
-void OrderPlayer::end_program(const Actor& actor) {
-  auto& session = session_of(actor);
-  if (session.is_under_way()) controller_->run("SELECT pg_cancel_backend($1)", session.pid());
-  while (!session.ends_within(Milliseconds(100))) {
-  }
-  session.run("ROLLBACK");
-  session.run("SELECT pg_advisory_unlock_all()");
-  detached_.insert(actor.number);
-}
-
-void OrderPlayer::kill_server() {
-  cluster_.stop("immediate");
-  cluster_.start();
-  controller_ = std::make_unique<db::Connection>(cluster_.conninfo(database_), "harness");
-  for (auto& actor : actors_) {
-    sessions_[actor.number].reset();
-    detached_.erase(actor.number);
-    actor.event.reset();
-    for (const auto number : actor.leases) {
-      history_.leases[number].lost = history_.now;
-      history_.leases[number].is_gone = true;
-    }
-    actor.is_gone = actor.number < scenario_->scripts.size();
-  }
-  sessions_.back() = open_session(rest_script_);
-}
-
 bool OrderPlayer::is_blocked(const Actor& actor) {
   return controller_->run("SELECT pg_blocking_pids($1) <> '{}'", sessions_[actor.number]->pid())
       .value<bool>();
@@ -277,6 +225,8 @@ void OrderPlayer::finish_statement(Actor& actor, bool has_waited) {
         history_.leases[lease].withheld.insert(std::stoll(row.at("token").value()));
     }
   }
+  // What has notified so far is seen by the claim that follows.
+  if (event.step->means == Means::asks) session_of(actor).take_notifications();
   actor.uncommitted.push_back(number);
   if (session_of(actor).is_in_transaction()) return;
   const bool is_committed = event.answer.error.empty() && event.answer.tag != "ROLLBACK";

@@ -106,6 +106,7 @@ class OrderPlayer {
   void finish_statement(Actor& actor, bool has_waited);
   void read_claim(Actor& actor, const StepEvent& event);
   void take_rest(const Scenario& scenario);
+  bool is_woken(const Scenario& scenario);
   bool claim_rest(Actor& actor, const std::string& queue, int limit);
   void wait_for(Actor& actor);
   void trace(const Actor& actor, const std::string& what);

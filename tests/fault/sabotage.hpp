@@ -24,6 +24,8 @@ struct Sabotage {
 };
 
 const std::vector<Sabotage>& sabotages();
+/// Those that no fault is made for, as it takes an order of statements to show them.
+const std::vector<Sabotage>& order_sabotages();
 
 /// Breaks the functions in `connection`'s database. Throws std::runtime_error when a function does not
 /// contain the text to be replaced.

@@ -20,7 +20,18 @@ enum class Act {
 };
 
 /// What the oracle concludes from a statement that has committed.
-enum class Means { nothing, inserts, cancels, replaces, pauses, resumes, unsubscribes, rewinds };
+enum class Means {
+  nothing,
+  inserts,
+  cancels,
+  replaces,
+  pauses,
+  resumes,
+  unsubscribes,
+  rewinds,
+  judges,
+  asks
+};
 
 /// What a session does next.
 struct ScriptStep {
@@ -57,17 +68,13 @@ struct Scenario {
   bool is_long = false;                      ///< not for a short run
   bool delivers = false;                     ///< what is left is taken with outcomes
   std::optional<std::size_t> released_by{};  ///< the session that makes the last tokens of the schedule
+  /// What is left is taken only if this session was notified, or was told at last of transactions that may
+  /// not notify.
+  std::optional<std::size_t> woken{};
 };
 
 std::vector<Scenario> queue_scenarios();
 std::vector<Scenario> consumer_scenarios();
 std::vector<Scenario> message_scenarios();
-
-/// A sabotage that no order of statements shows, and why.
-struct Unseen {
-  std::string sabotage;
-  std::string reason;
-};
-const std::vector<Unseen>& unseen_sabotages();
 
 }  // namespace mailroom::test

@@ -89,6 +89,28 @@ inline ScriptStep cancel(const std::string& name, bool is_alone = false) {
   return step;
 }
 
+inline ScriptStep send_message(const std::string& name, const std::string& key,
+                               const std::string& more = "") {
+  return {.name = "sends " + name,
+          .sql = message(name, ", idempotency_key => '" + key + "'" + more),
+          .uses = {{drawn_ids, Use::writes}, {seen_rows, Use::writes}, {"locks", Use::writes}},
+          .means = Means::inserts,
+          .subject = name};
+}
+
+/// A mail as the submission service stores it.
+inline ScriptStep submit(const std::string& name) {
+  return {
+      .name = "submits " + name,
+      .sql = fmt::format(
+          "SELECT is_known FROM mailroom_submit(ARRAY['s@test.example'], ARRAY['{0}@test.example'], "
+          "ARRAY[convert_to(E'From: s@test.example\\r\\n\\r\\nHello\\r\\n', 'UTF8')], ARRAY['{0}'], ARRAY['{0}'])",
+          name),
+      .uses = {{drawn_ids, Use::writes}, {seen_rows, Use::writes}, {"locks", Use::writes}},
+      .means = Means::inserts,
+      .subject = name};
+}
+
 inline ScriptStep release() {
   return {.name = "releases",
           .sql = "SELECT released FROM mailroom_release(1000)",

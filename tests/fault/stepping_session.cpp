@@ -91,6 +91,16 @@ void SteppingSession::keep(pg_result* result) {
   }
 }
 
+bool SteppingSession::take_notifications() {
+  run("SELECT 1");
+  bool was_notified = false;
+  while (auto* notification = PQnotifies(connection_.get())) {
+    was_notified = true;
+    PQfreemem(notification);
+  }
+  return was_notified;
+}
+
 bool SteppingSession::is_in_transaction() const {
   return PQtransactionStatus(connection_.get()) != PQTRANS_IDLE;
 }

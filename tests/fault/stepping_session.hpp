@@ -44,6 +44,8 @@ class SteppingSession {
   /// Of the statement that has ended last.
   const ServerAnswer& answer() const { return answer_; }
   bool is_in_transaction() const;
+  /// True if a notification has come since the last call: one round trip brings all that were sent before.
+  bool take_notifications();
 
  private:
   void begin(int sent);

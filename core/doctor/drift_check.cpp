@@ -88,6 +88,14 @@ Finding unsound(const schema::CatalogueKey& key, const std::string& fix, const s
                    db::in_schema(fmt::format("REINDEX INDEX CONCURRENTLY @.{};", key.name), home)}});
 }
 
+/// Empty for a trigger that is not on the list.
+std::string table_of_trigger(const std::string& name) {
+  for (const auto& trigger : schema::expected_triggers()) {
+    if (trigger.name == name) return std::string(trigger.table);
+  }
+  return {};
+}
+
 /// What is beside the definitions: rows that every database has, and one owner.
 void judge_completeness(db::Connection& connection, Findings& findings) {
   for (const auto& row : schema::missing_rows(connection))
@@ -115,7 +123,8 @@ Findings check_drift(Subject& subject) {
         key.kind == schema::ObjectKind::constraint ? "index" : schema::object_kind_word(key.kind);
     ++counts[kind];
     // The missing table is reported already.
-    if (!object.table.empty() && present.count("table " + object.table) == 0) continue;
+    const auto table = key.kind == schema::ObjectKind::trigger ? table_of_trigger(key.name) : object.table;
+    if (!table.empty() && present.count("table " + table) == 0) continue;
     const auto found = present.find(kind + " " + key.name);
     if (found == present.end()) {
       findings.push_back(missing(key, object, home));

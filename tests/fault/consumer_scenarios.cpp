@@ -22,7 +22,8 @@ Scenario two_collectors() {
                   {.session = "application", .steps = {insert("b", true)}}},
       .finds = {"batches of living collectors are taken over", "the usual claim forgets batches in flight",
                 "a lease that was taken over counts as begun"},
-      .setup = {account("a")}};
+      .setup = {account("a")},
+      .is_long = true};
 }
 
 Scenario two_senders() {
@@ -47,6 +48,7 @@ Scenario sender_holds_a_batch() {
                {.session = "application", .steps = {insert("b", true)}}},
           .finds = {"a batch that its sender holds is taken for abandoned"},
           .setup = {account("a")},
+          .is_long = true,
           .delivers = true};
 }
 
@@ -75,6 +77,7 @@ Scenario deferrals() {
           .finds = {"deferred mails are forgotten", "every outcome is recorded as accepted",
                     "what a program refuses is recorded as accepted"},
           .setup = {account("a")},
+          .is_long = true,
           .delivers = true};
 }
 
@@ -108,6 +111,7 @@ Scenario begins_to_listen() {
                       {.session = "late", .steps = {begin(), inserts, commits}, .may_die = true},
                       {.session = "other", .steps = {inserts_alone}}},
           .finds = {"listening, silent transactions are forgotten", "listening, inserts still do not notify"},
+          .is_long = true,
           .woken = 0};
 }
 
@@ -148,7 +152,8 @@ Scenario killed_beside_applications() {
                       {.session = "service", .steps = {submit("keyed")}},
                       {.session = "application", .steps = {cancel("m", true)}}},
           .finds = {"a submitted mail is not durable", "a cancel is not durable"},
-          .setup = {message("m", ", idempotency_key => 'm'")}};
+          .setup = {message("m", ", idempotency_key => 'm'")},
+          .is_long = true};
 }
 
 }  // namespace

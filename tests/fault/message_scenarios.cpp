@@ -16,7 +16,8 @@ Scenario cancels(bool in_transaction) {
           .finds = in_transaction ? std::vector<std::string>{"a claim leases what a cancel is changing"}
                                   : std::vector<std::string>{"a cancelled message is sent",
                                                              "a cancel overlooks what is leased"},
-          .setup = {message("m", ", idempotency_key => 'm'")}};
+          .setup = {message("m", ", idempotency_key => 'm'")},
+          .is_long = in_transaction};
 }
 
 /// While a cancel is open, a claim leases what none changes; another cancel has to wait for it.
@@ -59,7 +60,8 @@ Scenario one_key() {
                        .may_die = true},
                       {.session = "other", .steps = {send_message("keyed", "k")}},
                       {.session = "collector", .steps = {claim(), claim()}, .may_die = true}},
-          .finds = {"a key sends twice"}};
+          .finds = {"a key sends twice"},
+          .is_long = true};
 }
 
 Scenario submitted_twice() {
@@ -67,7 +69,8 @@ Scenario submitted_twice() {
           .scripts = {{.session = "service", .steps = {begin(), submit("keyed"), commit()}, .may_die = true},
                       {.session = "another", .steps = {submit("keyed")}},
                       {.session = "collector", .steps = {claim(), claim()}, .may_die = true}},
-          .finds = {"a key is submitted twice"}};
+          .finds = {"a key is submitted twice"},
+          .is_long = true};
 }
 
 Scenario replaces() {
@@ -79,7 +82,8 @@ Scenario replaces() {
                       {.session = "collector", .steps = {claim(), claim()}, .may_die = true},
                       {.session = "other", .steps = {insert("b", true)}}},
           .finds = {"what a key replaces is sent too"},
-          .setup = {message("old", ", idempotency_key => 'k'")}};
+          .setup = {message("old", ", idempotency_key => 'k'")},
+          .is_long = true};
 }
 
 Scenario unsubscribes() {

@@ -17,7 +17,8 @@ Scenario late_commit() {
                       {.session = "others", .steps = {insert("b", true), insert("c", true)}},
                       {.session = "collector", .steps = {claim(), claim()}, .may_die = true}},
           .finds = {"a cursor alone, without gaps", "a gap is forgotten at the first check",
-                    "the usual claim takes a stretch with a gap", "the usual claim forgets gaps"}};
+                    "the usual claim takes a stretch with a gap", "the usual claim forgets gaps"},
+          .is_long = true};
 }
 
 Scenario another_order() {
@@ -28,7 +29,8 @@ Scenario another_order() {
           .scripts = {{.session = "older", .steps = {begin(), draws, insert("a"), commit()}},
                       {.session = "younger", .steps = {begin(), insert("b"), commit()}},
                       {.session = "collector", .steps = {claim(), claim()}}},
-          .finds = {"the horizon is the snapshot's xmax"}};
+          .finds = {"the horizon is the snapshot's xmax"},
+          .is_long = true};
 }
 
 Scenario claim_waits() {
@@ -156,7 +158,8 @@ std::vector<Scenario> budgets() {
            .once = with_budget(4, {"mailroom"}),
            .setup = {account("a1"), account("a2")},
            .cleanup = {free_budget},
-           .burst = 4},
+           .burst = 4,
+           .is_long = true},
           {.name = "a rate is used up",
            .scripts = {{.session = "collector",
                         .steps = {paced_claim("mailroom", 1), paced_claim("mailroom", 1)}},

@@ -78,6 +78,7 @@ class HttpDoor {
   void tell(Verdict verdict);
   void take_verdicts();
   void give(Verdict verdict);
+  void learn_rate(const std::string& role, const std::optional<RoleRate>& rate);
   PostWriter& writer_of(const std::string& role);
   Defaults defaults() const;
 
@@ -97,6 +98,8 @@ class HttpDoor {
     TimePoint until{};
   };
   std::map<std::string, KnownKey> known_;  ///< which role to try, by the digest of a key
+  std::map<std::string, RoleRate> rates_;  ///< by role
+  std::int64_t guesses_ = 0;               ///< requests without a good key, since the last turn
   std::atomic<std::int64_t> commits_{0};
   mutable std::mutex mutex_;  ///< of the next two
   HttpCounts counts_;

@@ -26,6 +26,17 @@ std::string array_of(const std::vector<std::string>& digests) {
   return text + "}";
 }
 
+/// Of rows of mailroom_limit_of().
+std::optional<RoleRate> rate_of(const db::TextRows& rows) {
+  if (rows.empty() || rows.front().at("mails").empty()) return std::nullopt;
+  const auto number = [&](const char* column) {
+    return parse_number<std::int64_t>(rows.front().at(column)).value_or(0);
+  };
+  return RoleRate{.mails = number("mails"),
+                  .period = std::chrono::microseconds(number("period")),
+                  .used_until = steady_now() + std::chrono::microseconds(number("used"))};
+}
+
 }  // namespace
 
 KeyedSession::KeyedSession(const submission::DatabaseAccess& access) : access_(access) {}
@@ -48,9 +59,14 @@ bool KeyedSession::connect(Away& away) {
   return session_->is_open();
 }
 
+db::Statement KeyedSession::limit_of(const std::string& role) const {
+  return {.sql = fmt::format("SELECT mails, period, used FROM {}($1)", qualified("mailroom_limit_of")),
+          .values = {role}};
+}
+
 std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> KeyedSession::run(
     const std::vector<std::string>& digests, const std::string& role,
-    const std::vector<db::Statement>& statements, Milliseconds wait) {
+    const std::vector<db::Statement>& statements, Milliseconds wait, bool looks_at_rate) {
   Away away;
   if (!connect(away)) return away;
   std::vector<db::Statement> all{
@@ -59,6 +75,10 @@ std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> KeyedSession
       {.sql = "SET LOCAL ROLE " + quoted_role(role)},
       {.sql = fmt::format("SET LOCAL lock_timeout = {}", wait.count())}};
   all.insert(all.end(), statements.begin(), statements.end());
+  if (looks_at_rate) {
+    all.push_back({.sql = "RESET ROLE"});
+    all.push_back(limit_of(role));
+  }
   auto result = session_->transact(all);
   if (auto* failure = std::get_if<db::StatementFailure>(&result)) {
     if (session_->is_open() && !submission::may_pass(failure->sqlstate)) return std::move(*failure);
@@ -73,6 +93,10 @@ std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> KeyedSession
     return away;
   }
   auto& rows = std::get<std::vector<db::TextRows>>(result);
+  if (looks_at_rate) {
+    rate_ = rate_of(rows.back());
+    rows.resize(rows.size() - 2);
+  }
   rows.erase(rows.begin(), rows.begin() + statements_before);
   return std::move(rows);
 }
@@ -90,10 +114,14 @@ std::variant<std::optional<Credentials>, Away> KeyedSession::find(const std::str
   }
   const auto& rows = std::get<std::vector<db::TextRows>>(result).front();
   if (rows.empty() || rows.front().at("role").empty()) return std::nullopt;
-  return Credentials{.digest = digest,
-                     .id = {},
-                     .role = rows.front().at("role"),
-                     .may_only_send = rows.front().at("permission") == "sending_access"};
+  Credentials found{.digest = digest,
+                    .id = {},
+                    .role = rows.front().at("role"),
+                    .may_only_send = rows.front().at("permission") == "sending_access"};
+  const auto limit = session_->transact({limit_of(found.role)});
+  if (const auto* limits = std::get_if<std::vector<db::TextRows>>(&limit)) rate_ = rate_of(limits->front());
+  found.has_rate = rate_.has_value();
+  return found;
 }
 
 }  // namespace mailroom::http_door

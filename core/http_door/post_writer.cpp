@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/json.hpp"
@@ -41,7 +43,10 @@ class PostStore : public submission::GroupStore<PostWork> {
   void refuse(const PostWork& work, const Fault& fault) {
     setting_.tell({.request = work.request, .what = fault});
   }
-  void say_stored(const PostWork& work, const db::TextRows& rows);
+  std::vector<db::Statement> statements_for(const std::vector<PostWork>& group) const;
+  void say_stored(const std::vector<PostWork>& group, const std::vector<db::TextRows>& rows);
+  void say_batch(const PostWork& work, const db::TextRows& rows);
+  void say(const PostWork& work, const std::vector<Stored>& all, std::size_t count);
   Fault fault_of(const PostWork& work, const db::StatementFailure& failure) const;
   /// True if it has its answer.
   bool refused(PostWork& work, const db::StatementFailure& failure);
@@ -49,20 +54,40 @@ class PostStore : public submission::GroupStore<PostWork> {
   const WriterSetting setting_;
   const std::string role_;
   KeyedSession session_;
+  bool looks_at_rate_ = false;
   process::RetryLog retries_;
 };
 
-bool PostStore::store(std::vector<PostWork>& group) {
-  std::set<std::string> digests;
+/// Those of one mail by one statement, which costs little more than one mail does, and each batch by its own.
+std::vector<db::Statement> PostStore::statements_for(const std::vector<PostWork>& group) const {
   std::vector<db::Statement> statements;
+  std::string single;
   for (const auto& work : group) {
-    digests.insert(work.credentials.digest);
+    if (!work.post.is_batch) {
+      single += single.empty() ? '[' : ',';
+      // Without the brackets of an array of one.
+      single += std::string_view(work.mails).substr(1, work.mails.size() - 2);
+      continue;
+    }
     statements.push_back(
         {.sql = fmt::format("SELECT place, email_id, problem FROM {}($1::jsonb, $2::boolean)",
                             session_.qualified("mailroom_send_each")),
          .values = {work.mails, work.post.is_permissive ? "true" : "false"}});
   }
-  auto result = session_.run({digests.begin(), digests.end()}, role_, statements, wait_of_group);
+  if (!single.empty())
+    statements.push_back({.sql = fmt::format("SELECT key, email_id FROM {}($1::jsonb)",
+                                             session_.qualified("mailroom_send_many")),
+                          .values = {single + "]"}});
+  return statements;
+}
+
+bool PostStore::store(std::vector<PostWork>& group) {
+  std::set<std::string> digests;
+  for (const auto& work : group)
+    digests.insert(work.credentials.digest);
+  looks_at_rate_ = std::ranges::any_of(group, [](const PostWork& work) { return work.credentials.has_rate; });
+  auto result = session_.run({digests.begin(), digests.end()}, role_, statements_for(group), wait_of_group,
+                             looks_at_rate_);
   if (const auto* away = std::get_if<Away>(&result)) {
     retries_.failed(fmt::format("the mails of {} wait for the database", role_), away->reason, steady_now());
     for (auto& work : group)
@@ -76,14 +101,32 @@ bool PostStore::store(std::vector<PostWork>& group) {
     return true;
   }
   ++setting_.commits;
-  const auto& rows = std::get<std::vector<db::TextRows>>(result);
-  for (std::size_t i = 0; i < group.size(); ++i)
-    say_stored(group[i], rows[i]);
+  say_stored(group, std::get<std::vector<db::TextRows>>(result));
   group.clear();
   return true;
 }
 
-void PostStore::say_stored(const PostWork& work, const db::TextRows& rows) {
+/// `rows`: of the statements for the group.
+void PostStore::say_stored(const std::vector<PostWork>& group, const std::vector<db::TextRows>& rows) {
+  std::map<std::string_view, std::string_view> ids;
+  for (const auto& row : rows.back())
+    if (const auto key = row.find("key"); key != row.end()) ids.emplace(key->second, row.at("email_id"));
+  std::size_t batch = 0;
+  for (const auto& work : group) {
+    if (work.post.is_batch) {
+      say_batch(work, rows[batch++]);
+      continue;
+    }
+    const auto found = ids.find(work.key);
+    if (found == ids.end()) {
+      refuse(work, {Problem::unavailable, ""});
+      continue;
+    }
+    say(work, {{.id = std::string(found->second)}}, 1);
+  }
+}
+
+void PostStore::say_batch(const PostWork& work, const db::TextRows& rows) {
   std::vector<Stored> all;
   std::size_t count = 0;
   for (const auto& row : rows) {
@@ -92,7 +135,15 @@ void PostStore::say_stored(const PostWork& work, const db::TextRows& rows) {
         {.place = work.post.places.at(place), .id = row.at("email_id"), .problem = row.at("problem")});
     count += all.back().problem.empty() ? 1 : 0;
   }
-  setting_.tell({.request = work.request, .what = setting_.shape.posted(work.post, all), .stored = count});
+  say(work, all, count);
+}
+
+void PostStore::say(const PostWork& work, const std::vector<Stored>& all, std::size_t count) {
+  setting_.tell({.request = work.request,
+                 .what = setting_.shape.posted(work.post, all),
+                 .stored = count,
+                 .has_rate = looks_at_rate_,
+                 .rate = looks_at_rate_ ? session_.rate() : std::nullopt});
 }
 
 bool PostStore::refused(PostWork& work, const db::StatementFailure& failure) {

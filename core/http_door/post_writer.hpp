@@ -21,6 +21,9 @@ struct Verdict {
   std::size_t stored = 0;                    ///< mails
   std::optional<Credentials> credentials{};  ///< of a key that was looked up
   bool is_about_key = false;
+  /// Of a role that has, or had, one: what the answers say from now on.
+  bool has_rate = false;
+  std::optional<RoleRate> rate{};
 };
 using Tell = std::function<void(Verdict)>;
 

@@ -164,8 +164,26 @@ Answer ResendShape::fault(const Fault& fault) const {
               OrderedJson{{"statusCode", found.status}, {"name", found.name}, {"message", message}})};
 }
 
+/// The database has words of its own for what a mail has: the field leads to what the caller wrote.
 Fault ResendShape::refusal(const std::string& words, std::optional<std::size_t> place) const {
-  return {Problem::bad_value, place ? fmt::format("[{}] {}", *place, words) : words};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> fields{
+      {{"header", "headers"},
+       {"Message-ID", "headers"},
+       {"topic", "topic_id"},
+       {"template", "template"},
+       {"data ", "template"},
+       {"action", "headers"},
+       {"profile", "headers"},
+       {"reply_to", "reply_to"},
+       {"sender", "from"},
+       {"attachment", "attachments"},
+       {"tag", "tags"}}};
+  const auto found = std::ranges::find_if(
+      fields, [&](const auto& each) { return words.find(each.first) != std::string::npos; });
+  const auto named = found == fields.end() || words.find('`') != std::string::npos
+                         ? words
+                         : fmt::format("`{}` is refused: {}", found->second, words);
+  return {Problem::bad_value, place ? fmt::format("[{}] {}", *place, named) : named};
 }
 
 }  // namespace mailroom::resend_api

@@ -54,6 +54,15 @@ bool has_control(std::string_view text) {
   return std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
+/// True if a text in it has U+0000, which PostgreSQL cannot keep.
+bool has_nul(const Json& value) {
+  if (value.is_string()) return value.get_ref<const std::string&>().find('\0') != std::string::npos;
+  if (!value.is_structured()) return false;
+  for (const auto& [name, each] : value.items())
+    if ((value.is_object() && name.find('\0') != std::string::npos) || has_nul(each)) return true;
+  return false;
+}
+
 std::optional<Fault> problem_of_required(const Json& mail) {
   if (is_empty(member(mail, "from"))) return missing("from");
   if (is_empty(member(mail, "to"))) return missing("to");
@@ -75,9 +84,9 @@ std::optional<Fault> problem_of_types(const Json& mail) {
   for (const auto* name : {"from", "subject", "html", "text", "scheduled_at", "topic_id"}) {
     const auto& value = member(mail, name);
     if (!value.is_null() && !value.is_string()) return bad_value(fmt::format("`{}` must be a string", name));
-    if (value.is_string() && value.get_ref<const std::string&>().find('\0') != std::string::npos)
-      return bad_value(fmt::format("`{}` has the character U+0000", name));
   }
+  for (const auto& [name, value] : mail.items())
+    if (has_nul(value)) return bad_value(fmt::format("`{}` has the character U+0000", name));
   return std::nullopt;
 }
 

@@ -148,12 +148,19 @@ std::variant<Operation, Fault> read_move(const std::string& id, const std::strin
   return Move{.id = id, .to = std::get<Moment>(moment)};
 }
 
-/// The key of the request; a Fault if it is too long, or empty.
+std::optional<Fault> problem_of_key(std::string_view key) {
+  if (key.empty() || key.size() > longest_key)
+    return Fault{Problem::bad_idempotency_key, "The idempotency key must have 1 to 256 characters."};
+  if (std::ranges::any_of(key, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    return Fault{Problem::bad_idempotency_key, "The idempotency key must have no control character."};
+  return std::nullopt;
+}
+
+/// The key of the request; a Fault if it is none.
 std::variant<std::optional<std::string>, Fault> read_key(const Request& request) {
   const auto key = request.header("idempotency-key");
   if (!key) return std::nullopt;
-  if (key->empty() || key->size() > longest_key)
-    return Fault{Problem::bad_idempotency_key, "The idempotency key must have 1 to 256 characters."};
+  if (auto fault = problem_of_key(*key)) return std::move(*fault);
   return std::string(*key);
 }
 
@@ -182,8 +189,9 @@ std::variant<Operation, Fault> read_post(const Request& request, const RoleView&
   auto& read = std::get<ReadMail>(mail);
   Post post;
   post.key = std::get<std::optional<std::string>>(key) ? std::get<std::optional<std::string>>(key) : read.key;
-  if (post.key && (post.key->empty() || post.key->size() > longest_key))
-    return Fault{Problem::bad_idempotency_key, "The idempotency key must have 1 to 256 characters."};
+  if (post.key) {
+    if (auto fault = problem_of_key(*post.key)) return std::move(*fault);
+  }
   post.mails.push_back(std::move(read.arguments));
   post.places.push_back(0);
   return post;

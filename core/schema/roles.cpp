@@ -67,7 +67,7 @@ constexpr std::array right_list{
     Right{
         "producer", of_function, "EXECUTE",
         "mailroom_send mailroom_cancel mailroom_reschedule mailroom_message_status mailroom_email mailroom_emails "
-        "mailroom_email_id mailroom_message_of mailroom_send_row"},
+        "mailroom_email_id mailroom_message_of mailroom_send_row mailroom_send_many"},
     // For INSERT, COPY and RETURNING id. Without them the functions remain.
     Right{
         "producer", of_table,
@@ -90,7 +90,7 @@ constexpr std::array right_list{
     // For the service of mailroom submission itself.
     Right{"submitter", of_table, "SELECT", "schema_migrations"},
 
-    Right{"submission", of_function, "EXECUTE", "mailroom_find_key mailroom_use_keys"},
+    Right{"submission", of_function, "EXECUTE", "mailroom_find_key mailroom_use_keys mailroom_limit_of"},
     Right{"submission", of_table, "SELECT", "schema_migrations"},
 
     Right{"collector", of_table, "SELECT",

@@ -38,6 +38,48 @@ EXCEPTION WHEN data_exception OR integrity_constraint_violation OR insufficient_
 END
 $$;
 
+-- Asks for messages, each an object as above that has an idempotency_key, by one statement, so that a group costs little more than one message. Returns
+-- a row for each: its key and its id. Those of which the statement cannot know everything are asked for one by one: with a key that is there,
+-- attachments, or mailboxes that are not tidy.
+CREATE OR REPLACE FUNCTION mailroom_send_many(p_mails jsonb, OUT key text, OUT email_id uuid) RETURNS SETOF record LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan SET work_mem = '32MB'
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_owner bigint := mailroom_true_owner();
+    v_blocks bytea[] := mailroom_id_blocks((SELECT s.secret FROM mailroom_id_secret s));
+    v_made text[] := '{}';
+    v_mail jsonb;
+    r record;
+BEGIN
+    FOR r IN
+        INSERT INTO mailroom_messages AS m (owner, action, recipients, cc, bcc, sender, reply_to, headers, template, locale, data, subject, text,
+                                            html, profile, send_after, expires_at, idempotency_key, reference, topic, options, fingerprint)
+        SELECT v_owner, n.action, n.recipients, n.cc, n.bcc, n.sender, n.reply_to, n.headers, n.template, n.locale, n.data, n.subject, n.text,
+               n.html, n.profile, n.send_after, n.expires_at, n.idempotency_key, n.reference, n.topic, n.options, mailroom_fingerprint(n, NULL)
+        FROM jsonb_array_elements(p_mails) WITH ORDINALITY u (mail, turn),
+        LATERAL jsonb_populate_record(NULL::mailroom_messages, '{"action": "message"}' || (u.mail - 'account' - 'raw' - 'return_path')) n
+        WHERE n.idempotency_key IS NOT NULL AND NOT u.mail ? 'attachments' AND NOT coalesce(u.mail->'options' ? 'replace', false)
+          AND NOT mailroom_option(n.options, 'replace')
+          AND array_to_string(n.recipients || n.cc || n.bcc, E'\x01', '') || E'\x01' !~ '^[ \t\r\n\x01]|[ \t\r\n]\x01|\x01[ \t\r\n\x01]'
+        ORDER BY u.turn
+        ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
+        RETURNING m.idempotency_key, m.id, m.created_at
+    LOOP
+        v_made := v_made || r.idempotency_key;
+        key := r.idempotency_key; email_id := mailroom_uuid_by(v_blocks, 1, r.id, r.created_at);
+        RETURN NEXT;
+    END LOOP;
+    IF cardinality(v_made) = jsonb_array_length(p_mails) THEN
+        RETURN;
+    END IF;
+    FOR v_mail IN SELECT m FROM jsonb_array_elements(p_mails) WITH ORDINALITY u (m, turn) WHERE u.m->>'idempotency_key' <> ALL (v_made) ORDER BY u.turn LOOP
+        key := v_mail->>'idempotency_key'; email_id := mailroom_email_id(mailroom_send_one(v_mail));
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
 -- Asks for the message whose arguments are the members of an object.
 CREATE OR REPLACE FUNCTION mailroom_send_one(p_mail jsonb) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN

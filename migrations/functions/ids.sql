@@ -35,6 +35,37 @@ BEGIN
 END
 $$;
 
+-- Returns the keys of mac and mask as the blocks that an HMAC begins with, the inner and the outer one of each: many ids pay for them once.
+CREATE OR REPLACE FUNCTION mailroom_id_blocks(p_secret bytea) RETURNS bytea[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    v_blocks bytea[] := '{}';
+    v_key bit(512);
+    v_name text;
+BEGIN
+    FOREACH v_name IN ARRAY ARRAY['mailroom id mac', 'mailroom id mask'] LOOP
+        v_key := ('x' || encode(mailroom_hmac(p_secret, convert_to(v_name, 'UTF8')), 'hex'))::bit(512);
+        v_blocks := v_blocks || substring(bit_send(v_key # ('x' || repeat('36', 64))::bit(512)) FROM 5)
+                             || substring(bit_send(v_key # ('x' || repeat('5c', 64))::bit(512)) FROM 5);
+    END LOOP;
+    RETURN v_blocks;
+END
+$$;
+
+-- Returns the same as mailroom_uuid(), by those blocks.
+CREATE OR REPLACE FUNCTION mailroom_uuid_by(p_blocks bytea[], p_kind integer, p_id bigint, p_at timestamptz) RETURNS uuid
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    v_kind bytea := set_byte('\x00', 0, p_kind);
+    v_seal bit(58) := ('x' || left(encode(sha256(p_blocks[2] || sha256(p_blocks[1] || v_kind || int8send(p_id)
+                                                                     || int8send((extract(epoch FROM p_at) * 1000000)::bigint))), 'hex'), 15))::bit(58);
+    v_bits bit varying := v_seal || (('x' || left(encode(sha256(p_blocks[4] || sha256(
+        p_blocks[3] || v_kind || substring(bit_send((B'000000' || v_seal)::bit(64)) FROM 5))), 'hex'), 16))::bit(64) # p_id::bit(64));
+BEGIN
+    RETURN encode(substring(bit_send((substring(v_bits FROM 1 FOR 48) || B'0100' || substring(v_bits FROM 49 FOR 12) || B'10'
+                                      || substring(v_bits FROM 61 FOR 62))::bit(128)) FROM 5), 'hex')::uuid;
+END
+$$;
+
 -- Returns the number in a uuid, and its seal; nulls if it is not of version 4. Whoever has the row looks whether the seal is its own.
 CREATE OR REPLACE FUNCTION mailroom_opened_uuid(p_secret bytea, p_kind integer, p_uuid uuid, OUT id bigint, OUT seal bit)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$

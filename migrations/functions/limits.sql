@@ -45,6 +45,21 @@ BEGIN
 END
 $$;
 
+-- Returns the limit that leaves a role least: how many mails, and in microseconds the period and the part of it that is used. No row without one. For
+-- the service that tells whoever has a key.
+CREATE OR REPLACE FUNCTION mailroom_limit_of(p_role text) RETURNS TABLE (mails integer, period bigint, used bigint) LANGUAGE plpgsql SECURITY DEFINER AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+        SELECT l.mails, n.period, greatest(pg_sequence_last_value(format('mailroom_limit_%s', l.number)::regclass) - n.now, 0)
+        FROM mailroom_limits l, LATERAL (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
+                                                (extract(epoch FROM l.period) * 1000000)::bigint AS period) n
+        WHERE l.role IN (session_user::text, p_role, pg_get_userbyid(mailroom_owning_role(to_regrole(quote_ident(p_role))::oid))::text)
+        ORDER BY (n.period - greatest(pg_sequence_last_value(format('mailroom_limit_%s', l.number)::regclass) - n.now, 0))::numeric * l.mails / n.period
+        LIMIT 1;
+END
+$$;
+
 -- Lets a role ask for p_mails in each p_period; p_mails null: for any number. SECURITY DEFINER, since it creates a sequence, which only
 -- the owner of the schema may.
 CREATE OR REPLACE FUNCTION mailroom_limit(p_role text, p_mails integer, p_period interval) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$

@@ -50,6 +50,11 @@ BODIES = [
     (b'{"subject": "\xff"}', 400, 'JSON'),
     (json.dumps({**MAIL, 'text': 'a\0b'}), 422, '`text`'),
     (json.dumps({**MAIL, 'subject': 'a\0b'}), 422, '`subject`'),
+    (json.dumps({**MAIL, 'template': {'id': 'a', 'variables': {'b': 'a\0'}}, 'text': None}), 422, '`template`'),
+    (json.dumps({**MAIL, 'attachments': [{'filename': 'a\0', 'content': 'aGkK'}]}), 422, '`attachments`'),
+    (json.dumps({**MAIL, 'headers': {'Subject': 'a'}}), 422, '`headers`'),
+    (json.dumps({**MAIL, 'topic_id': 'nothing'}), 422, '`topic_id`'),
+    (json.dumps({**MAIL, 'text': None, 'template': {'id': '../a'}}), 422, '`template`'),
     (json.dumps({**MAIL, 'replyTo': 'a@shop.example'}), 422, '`replyTo`'),
     (json.dumps({**MAIL, 'attachments': [{'content': 'aGkK', 'path': 'https://files.example/a'}]}), 422, 'both'),
     (json.dumps({**MAIL, 'attachments': [{'filename': 'a/b', 'content': 'aGkK'}]}), 422, 'slash'),
@@ -195,8 +200,19 @@ class HttpTest(unittest.TestCase):
         self.database.psql("SELECT mailroom_limit('limited', 2, '1 hour')")
         client = Client(self.service.http, create_key('limited'))
         self.addCleanup(client.close)
-        self.assertEqual([client.send()[0] for _ in range(3)], [200, 200, 429])
+        told = []
+        for body in ({}, {'to': 'nobody'}, {}, {}):
+            status, _ = client.send(**body)
+            told.append((status, client.headers['ratelimit-remaining']))
+        self.assertEqual(told, [(200, '1'), (422, '1'), (200, '0'), (429, '0')])
         self.assertGreater(int(client.headers['retry-after']), 1000)
+        self.assertEqual((client.headers['ratelimit-limit'], client.headers['ratelimit-policy']), ('2', '2;w=3600'))
+        self.assertGreater(int(client.headers['ratelimit-reset']), 3000)
+        self.assertEqual(client.ask('GET', '/emails')[0], 200)
+        self.assertEqual(client.headers['ratelimit-remaining'], '0')
+        other = self.client()
+        self.assertEqual(other.send()[0], 200)
+        self.assertIsNone(other.headers['ratelimit-limit'])
 
     def test_without_the_database_nothing_is_stored_and_said_so(self):
         service = HttpService(MAILROOM_SUBMISSION_PATIENCE='2s')

@@ -99,6 +99,13 @@ http_door::HttpOptions http_options_of(const config::Settings& settings, const O
                 fmt::format("submission.timezone is '{}', which this system does not know",
                             shown_text(settings.submission.timezone)),
                 "write a name such as Europe/Vienna, and install tzdata");
+  for (const auto& host : settings.submission.attachment_hosts) {
+    if (http_door::is_host_pattern(host)) continue;
+    throw Error(
+        ExitCode::configuration,
+        fmt::format("submission.attachment_hosts has '{}', which is no name of a host", shown_text(host)),
+        "write names such as files.shop.example, or *.shop.example for all below one");
+  }
   const auto mail = mail::parse_configured_mail(settings);
   return {
       .fd = open.fd,
@@ -108,7 +115,8 @@ http_door::HttpOptions http_options_of(const config::Settings& settings, const O
       .database = {.target = options.database.target,
                    .patience = std::min<Milliseconds>(options.database.patience, std::chrono::seconds(20))},
       .timezone = settings.submission.timezone,
-      .from = mail.from ? mail.from->address.text() : std::string()};
+      .from = mail.from ? mail.from->address.text() : std::string(),
+      .attachment_hosts = settings.submission.attachment_hosts};
 }
 
 /// What came by SMTP and over HTTP.

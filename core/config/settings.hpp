@@ -160,8 +160,9 @@ struct SubmissionSettings {
   std::vector<std::string>
       listen;        ///< addresses, each with `=ROLE` behind it if who connects needs no login; not parsed
   std::string http;  ///< an address; empty: none; not parsed
-  std::string timezone;     ///< of times without one
-  std::string certificate;  ///< PEM; empty: no TLS
+  std::string timezone;                       ///< of times without one
+  std::vector<std::string> attachment_hosts;  ///< not parsed
+  std::string certificate;                    ///< PEM; empty: no TLS
   std::string key;
   int connections = 0;
   int connections_per_address = 0;

@@ -36,6 +36,13 @@ std::vector<KeyEntry> submission_keys() {
                "time zone of times without one that come over HTTP, such as Europe/Vienna",
                as_written(&SubmissionSettings::timezone)}
           .needs_restart(),
+      KeyEntry{
+          "submission.attachment_hosts", "MAILROOM_SUBMISSION_ATTACHMENT_HOSTS", "",
+          "hosts of which files are fetched that requests over HTTP name by path: files.shop.example, *.shop.example",
+          as_written(&SubmissionSettings::attachment_hosts)}
+          .list()
+          .needs_restart()
+          .like("[files.shop.example]"),
       KeyEntry{"submission.certificate", "MAILROOM_SUBMISSION_CERTIFICATE", "",
                "file with the certificate for TLS and those above it, in PEM; a login needs TLS",
                into(&SubmissionSettings::certificate, parse_path)}

@@ -10,11 +10,16 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "crypto/base64.hpp"
+#include "http_door/file_fetch.hpp"
 #include "http_door/http_door.hpp"
 #include "http_door/operations.hpp"
 
 namespace mailroom::http_door {
 namespace {
+
+/// As many again as are fetched at once may wait, each for 10 s.
+constexpr std::size_t most_fetching = 8;
 
 /// New for each request without a key. Those of one time lie together in the index.
 std::string own_key() {
@@ -129,8 +134,47 @@ void HttpDoor::carry_out(HttpConnection& connection) {
 
 void HttpDoor::post(HttpConnection& connection, const Credentials& credentials, Post wanted) {
   if (wanted.mails.empty()) return answer(connection, shape_.posted(wanted, {}), "", false);
+  if (!wanted.files.empty()) return fetch(connection, std::move(wanted));
   const auto waits = begin_wait(connection);
   writer_of(credentials.role).add(make_work(waits, credentials, std::move(wanted), own_key()));
+}
+
+/// The files of a request come before its transaction begins.
+void HttpDoor::fetch(HttpConnection& connection, Post wanted) {
+  if (fetching_ >= most_fetching)
+    return refuse(connection,
+                  {Problem::unavailable, "Too many files are fetched just now: nothing was stored"});
+  const auto waits = begin_wait(connection);
+  ++fetching_;
+  const bool is_asked = fetches_->ask([this, waits, post = std::move(wanted)](KeyedSession& /*none*/) {
+    Verdict verdict{.request = waits, .is_about_files = true};
+    const auto fetched = fetch_files(post.files, {}, usual_routes());
+    if (const auto* problem = std::get_if<FetchProblem>(&fetched)) {
+      log_.warn("cannot fetch a file", {{"host", post.files.front().host}, {"reason", problem->reason}});
+      verdict.what = Fault{Problem::bad_attachment, fmt::format("`attachments[{}]` has a `path` that {}",
+                                                                problem->place, problem->words)};
+    } else {
+      verdict.fetched = std::make_shared<Post>(post);
+      const auto& bodies = std::get<std::vector<std::string>>(fetched);
+      for (std::size_t i = 0; i < bodies.size(); ++i)
+        verdict.fetched->mails.front()["attachments"][post.files[i].place]["content"] =
+            crypto::base64(std::vector<std::uint8_t>(bodies[i].begin(), bodies[i].end()));
+      verdict.fetched->files.clear();
+    }
+    tell(std::move(verdict));
+  });
+  if (is_asked) return;
+  --fetching_;
+  waiting_.erase(waits);
+  refuse(connection, {Problem::unavailable, ""});
+}
+
+void HttpDoor::store_fetched(HttpConnection& connection, Post fetched) {
+  std::size_t size = 0;
+  for (const auto& file : fetched.mails.front()["attachments"])
+    size += file["content"].get_ref<const std::string&>().size();
+  if (!connection.hold_more(size)) return refuse(connection, {Problem::unavailable, ""});
+  post(connection, *connection.credentials(), std::move(fetched));
 }
 
 }  // namespace mailroom::http_door

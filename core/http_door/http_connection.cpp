@@ -127,6 +127,11 @@ void HttpConnection::take() {
   }
 }
 
+bool HttpConnection::hold_more(std::size_t bytes) {
+  held_ += bytes;
+  return door_.hold(static_cast<std::ptrdiff_t>(bytes));
+}
+
 void HttpConnection::go_on_with_body() {
   if (reader_.wants_continue() && reader_.has_body()) write("HTTP/1.1 100 Continue\r\n\r\n");
   reader_.go_on(true);

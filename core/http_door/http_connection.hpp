@@ -43,6 +43,8 @@ class HttpConnection {
 
   HttpReader& reader() { return reader_; }
   std::optional<Credentials>& credentials() { return credentials_; }
+  /// Counts memory that the request has until its answer. False if there is no room.
+  bool hold_more(std::size_t bytes);
   /// The body may come, and is taken.
   void go_on_with_body();
   /// `more`: further lines of the head. Ends the connection if it is asked for, or the body is not read.

@@ -24,6 +24,7 @@ constexpr Milliseconds known_for{60'000};
 constexpr std::size_t most_known = 10'000;
 constexpr std::size_t lookup_threads = 2;
 constexpr std::size_t question_threads = 4;
+constexpr std::size_t fetch_threads = 4;
 constexpr std::int64_t most_told = 20;  ///< in the log, of a second's requests without a good key
 
 /// The first word in backquotes: the field that a refusal is about.
@@ -50,6 +51,8 @@ HttpDoor::HttpDoor(HttpOptions options, const Shape& shape, submission::Service&
   verdicts_event_ = event_new(
       service_.loop(), -1, EV_PERSIST,
       [](int, short, void* self) { static_cast<HttpDoor*>(self)->take_verdicts(); }, this);
+  if (!options_.attachment_hosts.empty())
+    fetches_ = std::make_unique<Questions>(options_.database, fetch_threads);
   lookups_ = std::make_unique<Questions>(options_.database, lookup_threads);
   questions_ = std::make_unique<Questions>(options_.database, question_threads);
 }
@@ -57,6 +60,7 @@ HttpDoor::HttpDoor(HttpOptions options, const Shape& shape, submission::Service&
 HttpDoor::~HttpDoor() {
   questions_.reset();
   lookups_.reset();
+  fetches_.reset();
   writers_.clear();
   connections_.clear();
   if (listener_ != nullptr) evconnlistener_free(listener_);
@@ -105,7 +109,8 @@ std::uint64_t HttpDoor::begin_wait(HttpConnection& connection) {
 Defaults HttpDoor::defaults() const {
   return {.now = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now()),
           .timezone = options_.timezone,
-          .from = options_.from};
+          .from = options_.from,
+          .attachment_hosts = options_.attachment_hosts};
 }
 
 void HttpDoor::answer(HttpConnection& connection, const Answer& given, const std::string& more, bool ends) {
@@ -212,9 +217,11 @@ void HttpDoor::give(Verdict verdict) {
     known_[verdict.credentials->digest] = {*verdict.credentials, steady_now() + known_for};
     learn_rate(verdict.credentials->role, verdict.rate);
   }
+  if (verdict.is_about_files) --fetching_;
   if (found == connections_.end()) return;
   auto& connection = *found->second;
   connection.wait_for(0);
+  if (verdict.fetched) return store_fetched(connection, std::move(*verdict.fetched));
   if (verdict.has_rate && connection.credentials()) learn_rate(connection.credentials()->role, verdict.rate);
   if (verdict.stored > 0 && connection.credentials()) {
     const std::lock_guard lock(mutex_);

@@ -35,6 +35,7 @@ struct HttpOptions {
   submission::DatabaseAccess database{};
   std::string timezone = "UTC";
   std::string from{};
+  std::vector<std::string> attachment_hosts{};
 };
 
 /// What the door has done.
@@ -70,6 +71,8 @@ class HttpDoor {
   void let_in(HttpConnection& connection, const Credentials& credentials);
   void carry_out(HttpConnection& connection);
   void post(HttpConnection& connection, const Credentials& credentials, Post post);
+  void fetch(HttpConnection& connection, Post post);
+  void store_fetched(HttpConnection& connection, Post post);
   void refuse(HttpConnection& connection, const Fault& fault, bool ends = false);
   void answer(HttpConnection& connection, const Answer& given, const std::string& more, bool ends);
   void drop(std::uint64_t id);
@@ -105,6 +108,8 @@ class HttpDoor {
   HttpCounts counts_;
   std::vector<Verdict> verdicts_;
   std::map<std::string, std::unique_ptr<PostWriter>> writers_;
+  std::size_t fetching_ = 0;  ///< requests whose files are fetched, or wait for that
+  std::unique_ptr<Questions> fetches_;
   std::unique_ptr<Questions> lookups_;
   std::unique_ptr<Questions> questions_;  // last: its threads call the others
 };

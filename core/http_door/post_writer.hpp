@@ -21,6 +21,8 @@ struct Verdict {
   std::size_t stored = 0;                    ///< mails
   std::optional<Credentials> credentials{};  ///< of a key that was looked up
   bool is_about_key = false;
+  bool is_about_files = false;
+  std::shared_ptr<Post> fetched{};  ///< whose files have come: it is to be stored
   /// Of a role that has, or had, one: what the answers say from now on.
   bool has_rate = false;
   std::optional<RoleRate> rate{};

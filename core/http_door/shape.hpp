@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
+#include "http_door/remote_file.hpp"
 
 namespace mailroom::http_door {
 
@@ -69,8 +70,9 @@ struct RoleView {
 /// What stands in for what a request leaves out.
 struct Defaults {
   Moment now{};
-  std::string timezone{};  ///< of times without one
-  std::string from{};      ///< the sender of a mail that names none
+  std::string timezone{};                       ///< of times without one
+  std::string from{};                           ///< the sender of a mail that names none
+  std::vector<std::string> attachment_hosts{};  ///< of which files may be fetched
 };
 
 /// Mails to be stored, each as the arguments of mailroom_send() in an object of JSON; all or, if it is
@@ -83,6 +85,7 @@ struct Post {
   std::string digest{};                                    ///< of all mails of a batch
   std::vector<std::size_t> places{};                       ///< of the mails in the request
   std::vector<std::pair<std::size_t, std::string>> bad{};  ///< places, and what is wrong there
+  std::vector<RemoteFile> files{};  ///< of the one mail: the `content` of their attachments is to be fetched
 };
 struct Get {
   std::string id{};

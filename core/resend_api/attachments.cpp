@@ -20,6 +20,7 @@ namespace {
 
 using http_door::Fault;
 using http_door::Problem;
+using http_door::RemoteFile;
 using Json = nlohmann::json;
 
 constexpr std::size_t most_files = 100;
@@ -109,7 +110,19 @@ std::variant<std::string, Fault> text_of(const Json& file, const char* name, con
   return std::string();
 }
 
-std::variant<Json, Fault> read_file(const Json& file, std::size_t place) {
+std::optional<Fault> read_path(const Json& path, std::size_t place, const std::vector<std::string>& hosts,
+                               std::vector<RemoteFile>& remote) {
+  if (!path.is_string()) return bad(place, "has a `path` that is no text");
+  if (hosts.empty()) return bad(place, "has a `path`, and no host is allowed: send its `content`");
+  RemoteFile file{.place = place};
+  const auto problem = http_door::problem_of_url(path.get_ref<const std::string&>(), hosts, file);
+  if (!problem.empty()) return bad(place, fmt::format("has a `path` that {}", problem));
+  remote.push_back(std::move(file));
+  return std::nullopt;
+}
+
+std::variant<Json, Fault> read_file(const Json& file, std::size_t place,
+                                    const std::vector<std::string>& hosts, std::vector<RemoteFile>& remote) {
   if (!file.is_object()) return bad(place, "is no object");
   for (const auto& [name, value] : file.items()) {
     if (!value.is_null() && !is_one_of(name, {"filename", "content", "path", "content_type", "contentType",
@@ -118,13 +131,16 @@ std::variant<Json, Fault> read_file(const Json& file, std::size_t place) {
                    fmt::format("`attachments[{}]` has no member `{}`", place, name.substr(0, 100))};
   }
   const auto has = [&](const char* name) { return file.contains(name) && !file.at(name).is_null(); };
-  if (has("path"))
-    return bad(place, has("content") ? "has both `content` and `path`"
-                                     : "has a `path`, and no host is allowed: send its `content`");
-  if (!has("content")) return bad(place, "has no `content`");
-  auto content = read_content(file.at("content"), place);
-  if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);
-  Json result{{"content", std::get<std::string>(std::move(content))}};
+  if (has("path") && has("content")) return bad(place, "has both `content` and `path`");
+  if (!has("path") && !has("content")) return bad(place, "has no `content`");
+  Json result{{"content", ""}};
+  if (has("path")) {
+    if (auto fault = read_path(file.at("path"), place, hosts, remote)) return std::move(*fault);
+  } else {
+    auto content = read_content(file.at("content"), place);
+    if (auto* fault = std::get_if<Fault>(&content)) return std::move(*fault);
+    result["content"] = std::get<std::string>(std::move(content));
+  }
   std::array<std::string, 3> texts;
   const std::array<std::pair<const char*, const char*>, 3> spellings{
       {{"filename", "filename"}, {"content_type", "contentType"}, {"content_id", "inline_content_id"}}};
@@ -143,13 +159,14 @@ std::variant<Json, Fault> read_file(const Json& file, std::size_t place) {
 
 }  // namespace
 
-std::variant<Json, Fault> read_attachments(const Json& files) {
+std::variant<Json, Fault> read_attachments(const Json& files, const std::vector<std::string>& hosts,
+                                           std::vector<RemoteFile>& remote) {
   if (!files.is_array() || files.size() > most_files)
     return Fault{Problem::bad_attachment,
                  fmt::format("`attachments` is no array of at most {} files", most_files)};
   auto all = Json::array();
   for (std::size_t i = 0; i < files.size(); ++i) {
-    auto file = read_file(files[i], i);
+    auto file = read_file(files[i], i, hosts, remote);
     if (auto* fault = std::get_if<Fault>(&file)) return std::move(*fault);
     all.push_back(std::get<Json>(std::move(file)));
   }

@@ -276,7 +276,7 @@ std::variant<ReadMail, Fault> read_mail(const Json& object, const RoleView& role
   if (auto fault = add_headers(object, role, read)) return std::move(*fault);
   if (auto fault = add_tags(object, arguments)) return std::move(*fault);
   if (!member(object, "attachments").is_null()) {
-    auto files = read_attachments(object.at("attachments"));
+    auto files = read_attachments(object.at("attachments"), defaults.attachment_hosts, read.files);
     if (auto* fault = std::get_if<Fault>(&files)) return std::move(*fault);
     arguments["attachments"] = std::get<Json>(std::move(files));
   }

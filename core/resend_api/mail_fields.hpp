@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "base/json.hpp"
 #include "http_door/shape.hpp"
@@ -14,6 +15,7 @@ namespace mailroom::resend_api {
 struct ReadMail {
   nlohmann::json arguments{};
   std::optional<std::string> key{};
+  std::vector<http_door::RemoteFile> files{};
 };
 
 std::variant<ReadMail, http_door::Fault> read_mail(const nlohmann::json& object,

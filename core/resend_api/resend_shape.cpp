@@ -193,6 +193,7 @@ std::variant<Operation, Fault> read_post(const Request& request, const RoleView&
     if (auto fault = problem_of_key(*post.key)) return std::move(*fault);
   }
   post.mails.push_back(std::move(read.arguments));
+  post.files = std::move(read.files);
   post.places.push_back(0);
   return post;
 }
@@ -219,6 +220,10 @@ std::variant<Operation, Fault> read_batch(const Request& request, const RoleView
     if (const auto* read = std::get_if<ReadMail>(&mail); read != nullptr && read->key)
       mail = Fault{Problem::bad_value,
                    "`headers` has an idempotency key: that of a batch is of the whole request"};
+    if (const auto* read = std::get_if<ReadMail>(&mail); read != nullptr && !read->files.empty())
+      mail = Fault{
+          Problem::bad_attachment,
+          fmt::format("`attachments[{}]` has a `path`: a batch may have none", read->files.front().place)};
     if (auto* fault = std::get_if<Fault>(&mail)) {
       if (!post.is_permissive) return Fault{fault->problem, fmt::format("[{}] {}", i, fault->message)};
       post.bad.emplace_back(i, fault->message);

@@ -259,7 +259,7 @@ BEGIN
            END AS is_alone,
            b.gap_ids = '{}' AND NOT EXISTS (SELECT FROM mailroom_deliveries d
                                WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp())) AS is_usual,
-           b.open_from, (SELECT max(id) FROM mailroom_batches) AS newest,
+           b.open_from, b.id AS newest,
            q.actions, q.budgets <> '{}' AS is_paced, q.budgets, q.paused_at, q.dropped_at,
            pg_try_advisory_xact_lock(mailroom_lock_class('cancel'), hashtext(p_queue)) AS is_calm
     INTO v_queue

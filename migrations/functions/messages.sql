@@ -113,8 +113,16 @@ $$;
 -- after those. The owner of the table may set them: mailroom_send_row() does, and a restore.
 CREATE OR REPLACE FUNCTION trg_before_message_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    v_is_owner boolean := current_user = (SELECT pg_get_userbyid(c.relowner) FROM pg_class c WHERE c.oid = TG_RELID);
+    v_is_owner boolean;
 BEGIN
+    -- Most rows have the defaults of what mailroom sets.
+    IF num_nonnulls(NEW.action, NEW.home) = 2 AND NEW.created_at = now() AND NEW.enqueued_by = mailroom_caller()
+       AND num_nonnulls(NEW.idempotency_key, NEW.headers, NEW.options, NEW.fingerprint, NEW.replaced_at, NEW.cancelled_at, NEW.erased_at) = 0
+       AND (jsonb_typeof(NEW.data) = 'null') IS NOT TRUE AND (octet_length(NEW.reference) > 1024) IS NOT TRUE
+       AND (NEW.recipients IS NOT NULL OR NEW.account IS NOT NULL) THEN
+        RETURN NEW;
+    END IF;
+    v_is_owner := current_user = (SELECT pg_get_userbyid(c.relowner) FROM pg_class c WHERE c.oid = TG_RELID);
     NEW.action := coalesce(NEW.action, 'message');
     IF NOT v_is_owner THEN
         NEW.created_at := NULL; NEW.enqueued_by := NULL; NEW.fingerprint := NULL;
@@ -184,12 +192,17 @@ BEGIN
            (SELECT o.owner FROM mailroom_owners o WHERE o.role = v_role AND o.name = pg_get_userbyid(v_role)::text) AS owner,
            EXISTS (SELECT FROM mailroom_limits l WHERE l.role IN (session_user::text, min(m.enqueued_by), pg_get_userbyid(v_role)::text)) AS has_limit,
            min(m.action) AS action, min(mailroom_expiry(NULL, a.lifetime)) AS expires_at,
-           bool_and(num_nonnulls(a.retired_at, a.producer, a.account_status, a.path, m.account, m.cc, m.bcc, m.sender, m.reply_to, m.raw,
-                                 m.return_path, m.send_after, m.expires_at, m.options, m.topic) = 0
-                    AND a.number > 2 AND m.home = mailroom_home_number() AND cardinality(m.recipients) = 1 AND mailroom_are_mailboxes(m.recipients)
-                    AND octet_length(concat(m.recipients[1], m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key)) <= 1024
-                    AND concat(m.recipients[1], m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key) !~ '[\x01-\x1f\x7f]'
-                    AND CASE WHEN m.template IS NULL
+           bool_and(num_nonnulls(a.retired_at, a.producer, a.account_status, a.path, m.account, m.cc, m.bcc, m.sender, m.reply_to,
+                                 m.send_after, m.expires_at, m.options->>'traceparent', m.topic) = 0
+                    AND a.number > 2 AND m.home = mailroom_home_number() AND cardinality(m.recipients) = 1
+                    AND mailroom_are_mailboxes(CASE WHEN m.return_path <> '' THEN m.recipients || m.return_path ELSE m.recipients END)
+                    AND octet_length(concat(m.recipients[1], m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.return_path)) <= 1024
+                    AND concat(m.recipients[1], m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.return_path) !~ '[\x01-\x1f\x7f]'
+                    AND CASE WHEN m.raw IS NOT NULL
+                        THEN num_nonnulls(m.template, m.locale, m.data, m.text, m.html, m.headers) = 0
+                             AND (m.return_path <> mailroom_address(m.return_path)) IS NOT TRUE AND mailroom_raw_problem(m.raw) IS NULL
+                        WHEN num_nonnulls(m.return_path, m.options) > 0 THEN false
+                        WHEN m.template IS NULL
                         THEN m.data IS NULL AND m.subject IS NOT NULL AND greatest(octet_length(m.text), octet_length(m.html)) <= 13107200
                         ELSE num_nonnulls(m.subject, m.text, m.html) = 0 AND m.template ~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$'
                              AND (m.data IS NULL OR jsonb_typeof(m.data) = 'object' AND octet_length(m.data::text) <= 128
@@ -271,6 +284,12 @@ BEGIN
     IF v_added.are_plain AND v_added.count = 1 THEN
         INSERT INTO tokens (message, recipient, action, secret, code, expires_at)
         VALUES (v_added.id, 1, v_added.action::token_action, NULL, NULL, v_added.expires_at);
+        RETURN NULL;
+    ELSIF v_added.are_plain THEN
+        INSERT INTO tokens (message, recipient, action, secret, code, expires_at)
+        SELECT m.id, 1, m.action::token_action, NULL, NULL, mailroom_expiry(NULL, a.lifetime)
+        FROM added m JOIN mailroom_actions a ON a.action = m.action
+        ORDER BY m.id;
         RETURN NULL;
     END IF;
     IF v_has_later THEN

@@ -43,7 +43,7 @@ $$;
 -- array, and for null elements. The first expression knows most addresses, and takes a fifth of the time. Inlined.
 CREATE OR REPLACE FUNCTION mailroom_are_mailboxes(p_mailboxes text[]) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
 RETURN array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~ '^(?:[a-z0-9._+][a-z0-9._+-]*@(?:[a-z0-9]+(?:-+[a-z0-9]+)*\.)+[a-z]+\x01)+$'
-    AND array_to_string(p_mailboxes, E'\x01', '') !~ '[^\x01]{65}'
+    AND (octet_length(array_to_string(p_mailboxes, E'\x01', '')) <= 64 OR array_to_string(p_mailboxes, E'\x01', '') !~ '[^\x01]{65}')
     OR mailroom_are_any_mailboxes(p_mailboxes);
 
 CREATE OR REPLACE FUNCTION mailroom_is_mailbox(p_mailbox text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE

@@ -35,7 +35,7 @@ const std::map<std::string, std::string>& frozen() {
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
       {"7_queue.up.sql", "8c386596d1bd72563a5f64b31831f01400e3ef4caacd438faf93cf090d2e7a90"},
       {"8_messages.down.sql", "54d93fe0cbf238b01447bd9c14e6e2a597b86591f225c65d3b30fc11a19fb6c7"},
-      {"8_messages.up.sql", "d662902efb518b8b703d6c5c5a44c5e4eab6a031e5de2965db32315a1454a45c"},
+      {"8_messages.up.sql", "d7da8777f45bd74cb54198b7f84cff3fd929364fd1e3881af332aeec3a68b2f2"},
   };
   return checksums;
 }

@@ -22,6 +22,12 @@ namespace {
 /// Of a connection: some networks forget it a few minutes later.
 constexpr Milliseconds longest_idle{60'000};
 
+/// How long the mails that wait for a connection take at most, as long as all are accepted.
+constexpr std::chrono::microseconds longest_queue{20'000};
+/// Mails that wait for each connection.
+constexpr int fewest_ahead = 2;
+constexpr int most_ahead = 16;
+
 delivery::Answer attempt(RelaySession& session, const delivery::Message& mail) try {
   return session.deliver(mail);
 } catch (const std::exception& error) {
@@ -32,7 +38,8 @@ delivery::Answer attempt(RelaySession& session, const delivery::Message& mail) t
 
 }  // namespace
 
-SmtpCarrier::SmtpCarrier(Options options) : options_(std::move(options)) {
+SmtpCarrier::SmtpCarrier(Options options)
+    : options_(std::move(options)), ahead_(fewest_ahead * options_.connections) {
   limits_.assign(options_.relays.size(), options_.connections);
   for (int i = 0; i < options_.connections; ++i) {
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
@@ -186,8 +193,25 @@ void SmtpCarrier::deliver(Worker& worker, std::unique_lock<std::mutex>& lock) {
   lock.lock();
   note_end(worker, message.endpoint, answer);
   const bool is_unavailable = answer.was_tried && answer.verdict == delivery::Verdict::unavailable;
+  look_ahead(answer);
   keep(std::move(answer));
   if (is_unavailable) give_back_untried(message.endpoint);
+}
+
+/// More by one after each mail that is accepted. What a relay refuses may concern others too: whoever submits
+/// decides that.
+void SmtpCarrier::look_ahead(const delivery::Answer& answer) {
+  const int fewest = fewest_ahead * options_.connections;
+  if (answer.verdict == delivery::Verdict::accepted) {
+    const auto each = std::max(answer.took, std::chrono::nanoseconds(1));
+    const auto most = std::clamp<std::int64_t>(longest_queue / each, fewest_ahead, most_ahead);
+    ahead_ = std::min(ahead_ + 1, static_cast<int>(most) * options_.connections);
+    return;
+  }
+  ahead_ = fewest;
+  for (auto i = static_cast<std::size_t>(fewest); i < queue_.size(); ++i)
+    keep({.id = queue_[i].id, .was_tried = false});
+  if (queue_.size() > static_cast<std::size_t>(fewest)) queue_.erase(queue_.begin() + fewest, queue_.end());
 }
 
 void SmtpCarrier::note_end(Worker& worker, std::size_t endpoint, delivery::Answer& answer) {
@@ -217,7 +241,7 @@ void SmtpCarrier::keep(delivery::Answer answer) {
   answers_.push_back(std::move(answer));
   --unanswered_;
   if (unanswered_ == 0) cancelled_.notify_all();
-  const auto low = static_cast<std::size_t>(options_.connections);
+  const auto low = static_cast<std::size_t>(ahead_ / 2);
   if (!is_accepted || queue_.size() <= low) ready_.signal();
 }
 

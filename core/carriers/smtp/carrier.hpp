@@ -5,6 +5,7 @@
 // mail, for the relay and for doctor. check.cpp is what doctor says.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -48,9 +49,9 @@ class SmtpCarrier final : public delivery::Carrier {
   std::size_t unfinished() const override;
   /// Takes a moment, however long a relay hangs.
   void cancel() override;
-  /// So many that a connection rarely waits for the thread that submits: to wake a thread costs as much as a
-  /// tenth of a delivery.
-  int ahead() const override { return 2 * options_.connections; }
+  /// So many that a connection rarely waits for the thread that submits, as to wake a thread costs as much as
+  /// a tenth of a delivery; few where a mail takes long, and after one that was not accepted.
+  int ahead() const override { return ahead_; }
   void limit_connections(std::size_t endpoint, int most) override;
   bool asks_for_clearance() const override { return true; }
 
@@ -83,6 +84,8 @@ class SmtpCarrier final : public delivery::Carrier {
   bool has_to_rest(const Worker& worker) const;
   void note_end(Worker& worker, std::size_t endpoint, delivery::Answer& answer);
   void give_back_untried(std::size_t endpoint);
+  /// How many may wait after this answer.
+  void look_ahead(const delivery::Answer& answer);
   void keep(delivery::Answer answer);
 
   Options options_;
@@ -94,6 +97,7 @@ class SmtpCarrier final : public delivery::Carrier {
   std::deque<delivery::Message> queue_;
   std::vector<delivery::Answer> answers_;
   std::size_t unanswered_ = 0;
+  std::atomic<int> ahead_;
   bool has_ended_ = false;
 };
 

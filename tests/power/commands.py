@@ -24,6 +24,11 @@ class Commands(Client):
             self.stopped.wait(0.1)
             return
         self.last, self.number = self.number, None
+        if self.trial.broken == self.kind:
+            self.done.append(self.last)
+            self.trial.promises.noted(self.kind)
+            self.stopped.wait(0.2)
+            return
         process = self.trial.mailroom(*words)
         try:
             if process.wait(PATIENCE) == 0:
@@ -94,8 +99,8 @@ class Migrated(Company):
         if number > self.trial.cuts:
             return None
         there = self.trial.query('SELECT datname FROM pg_database').split()
-        if f'migrated_{number - 2}' in there:
-            self.trial.query(f'DROP DATABASE migrated_{number - 2}')
+        if f'migrated_{number - 1}' in there:
+            self.trial.query(f'DROP DATABASE migrated_{number - 1}')
         if f'migrated_{number}' not in there:
             self.trial.query(f'CREATE DATABASE migrated_{number}')
         return ('migrate', '--database-url', self._url(number))

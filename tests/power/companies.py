@@ -22,6 +22,10 @@ class Company:
         self.trial = trial
         self.clients, self.commands = [], []
 
+    def program(self, url, broken):
+        """Posts what it is given. Breaks as it is told to."""
+        return f'/usr/bin/python3 {HERE}/hand_on.py {url}' + (' early' if self.trial.broken == broken else '')
+
     def prepare(self):
         """Once, when the schema is there."""
 
@@ -78,6 +82,9 @@ class HttpClient(Client):
         mail = {'from': 'shop@shop.example', 'to': 'ada@mail.example', 'subject': name, 'text': name * 50}
         if number % 10 == 0:
             mail['scheduled_at'] = 'in 1 hour'
+        if self.trial.broken == 'answer':
+            self.trial.promises.acknowledged(name)
+            self.waiting = None
         status, answer = self.ask(connection, '/emails', mail, name)
         if status in (409, 503):
             raise OSError(answer['message'])
@@ -120,7 +127,7 @@ class Lines(Company):
         super().__init__(trial)
         self.receiver = Receiver(trial.relay.taken)
         url = f'{self.receiver.url}/lines'
-        self.commands = [('collect', '--queue', 'program', '--exec', f'/usr/bin/python3 {HERE}/hand_on.py {url}', '--format', 'jsonl', '--batch-timeout', '100ms'),
+        self.commands = [('collect', '--queue', 'program', '--exec', self.program(url, 'program'), '--format', 'jsonl', '--batch-timeout', '100ms'),
                          ('collect', '--queue', 'server', '--to', url, '--format', 'jsonl', '--batch-timeout', '100ms')]
         self.clients = [SqlClient(way, trial.dsn, trial.promises, trial.arguments.seed + place, f'action => \'{way}\'')
                         for place, way in enumerate(self.WAYS)]
@@ -137,7 +144,9 @@ class Outcomes(Company):
     def __init__(self, trial):
         super().__init__(trial)
         self.receiver = Receiver(collections.defaultdict(list))
-        self.commands = [('outcomes', '--to', f'{self.receiver.url}/outcomes')]
+        url = f'{self.receiver.url}/outcomes'
+        way = ('--exec', self.program(url, 'told')) if trial.broken == 'told' or trial.arguments.seed % 2 else ('--to', url)
+        self.commands = [('outcomes', *way)]
 
     def is_done(self):
         return self.trial.query('SELECT count(*) FROM mailroom_outcomes').strip() == '0'
@@ -153,15 +162,15 @@ class Reports(Client):
 
     SERVER = '''
 import os, sys, time
-inbox, maildir = sys.argv[1:]
+inbox, maildir, flush = sys.argv[1], sys.argv[2], os.fsync if sys.argv[3] != 'report' else int
 while True:
     for name in sorted(os.listdir(inbox)):
         if name.startswith('.'): continue
         with open(f'{inbox}/{name}', 'rb') as file: text = file.read()
         with open(f'{maildir}/tmp/{name}', 'wb') as file:
-            file.write(text); file.flush(); os.fsync(file.fileno())
+            file.write(text); file.flush(); flush(file.fileno())
         os.rename(f'{maildir}/tmp/{name}', f'{maildir}/new/{name}')
-        folder = os.open(f'{maildir}/new', os.O_RDONLY); os.fsync(folder); os.close(folder)
+        folder = os.open(f'{maildir}/new', os.O_RDONLY); flush(folder); os.close(folder)
         os.unlink(f'{inbox}/{name}')
         print(name, flush=True)
     time.sleep(0.05)
@@ -175,7 +184,7 @@ while True:
         self.delivered = []
 
     def work(self):
-        server = self.trial.machine.start('/usr/bin/python3', '-c', self.SERVER, self.inbox, self.maildir, stdout=subprocess.PIPE, text=True)
+        server = self.trial.machine.start('/usr/bin/python3', '-c', self.SERVER, self.inbox, self.maildir, str(self.trial.broken), stdout=subprocess.PIPE, text=True)
         try:
             while not self.stopped.is_set():
                 self.put_report(server)

@@ -204,6 +204,7 @@ def serve(fuse, image, atom, commands):
     # To free memory the kernel may write to file systems: those on this disk would wait for it, and it for them.
     LIBC.prctl(57, 1, 0, 0, 0)  # PR_SET_IO_FLUSHER
     faulthandler.register(signal.SIGUSR1)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with its parent
     # A request can be withdrawn after select() has told of it.
     os.set_blocking(fuse, False)
     Server(fuse, Medium(image, atom), multiprocessing.connection.Connection(commands)).run()

@@ -166,6 +166,8 @@ class Machine:
         return subprocess.run([f'{self.bin}/pg_isready', '-q', '-h', f'{self.directory}/sockets', '-U', 'postgres', '-d', 'postgres'], check=False, timeout=PATIENCE).returncode == 0
 
     def processes(self):
+        if self.first is None:
+            return []
         try:
             inside = os.readlink(f'/proc/{self._children()[0]}/ns/pid')
         except (OSError, IndexError):
@@ -200,6 +202,13 @@ class Machine:
         self._unmount()
         self.loop = None
         return lost
+
+    def kill(self):
+        """All processes end, and the power stays: what the kernel has is written."""
+        self._kill_all()
+        finish(self.first)
+        self._unmount()
+        self.loop = None
 
     def _unmount(self):
         """Once its last process has ended."""

@@ -119,12 +119,12 @@ class Client(threading.Thread):
 
 
 class SmtpClient(Client):
-    """Repeats a mail, byte for byte, until it is told 250. `place`: a unix socket, or host and port. `is_careless`: takes it for stored as
-    soon as it is sent."""
+    """Repeats a mail, byte for byte, until it is told 250. `place`: a unix socket, or host and port. `broken`: "answer" takes it for
+    stored as soon as it is sent, "again" sends each once more, with another date."""
 
-    def __init__(self, name, place, promises, is_careless=False):
+    def __init__(self, name, place, promises, broken=None):
         super().__init__(name)
-        self.place, self.promises, self.is_careless = place, promises, is_careless
+        self.place, self.promises, self.broken = place, promises, broken
         self.waiting = None
         self.refusals = collections.Counter()
 
@@ -143,11 +143,13 @@ class SmtpClient(Client):
             name = self.waiting
             mail = (f'From: {SENDER}\r\nTo: {RECIPIENT}\r\nSubject: {name}\r\nDate: Sat, 28 Nov 2026 12:00:00 +0000\r\n'
                     f'Message-ID: <{name}@client.example>\r\n\r\n{name * 50}\r\n')
-            if self.is_careless:
+            if self.broken == 'answer':
                 self.promises.acknowledged(name)
                 self.waiting = None
             try:
                 session.sendmail(SENDER, RECIPIENT, mail)
+                if self.broken == 'again':
+                    session.sendmail(SENDER, RECIPIENT, mail.replace('28 Nov', '27 Nov').replace('@client', '@other'))
             except smtplib.SMTPResponseException as refusal:
                 self.refusals[refusal.smtp_code] += 1
                 raise
@@ -156,11 +158,12 @@ class SmtpClient(Client):
 
 
 class SqlClient(Client):
-    """Transactions that commit, that roll back, and that cancel what is scheduled. `more`: further arguments of mailroom_send()."""
+    """Transactions that commit, that roll back, and that cancel what is scheduled. `more`: further arguments of mailroom_send().
+    `broken`: "cancel" rolls back what it cancels."""
 
-    def __init__(self, name, dsn, promises, seed, more="action => 'message'"):
+    def __init__(self, name, dsn, promises, seed, more="action => 'message'", broken=None):
         super().__init__(name)
-        self.more = more
+        self.more, self.broken = more, broken
         self.dsn, self.promises, self.dice = dsn, promises, random.Random(seed)
 
     def work(self):
@@ -175,7 +178,7 @@ class SqlClient(Client):
         name = f'{self.kind}-{next(self.numbers)}'
         chance = self.dice.random()
         cursor = session.cursor()
-        ahead = "now() + '1 hour'" if chance < 0.1 else "now() + '1 second'" if chance < 0.2 else 'NULL'
+        ahead = "now() + '1 hour'" if chance < 0.1 and self.broken != 'cancel' else "now() + '1 second'" if chance < 0.2 else 'NULL'
         cursor.execute(f'SELECT mailroom_send(ARRAY[%s], subject => %s, text => %s, reference => %s, send_after => {ahead}, {self.more})',
                        (RECIPIENT, name, name * 50, name))
         (message,) = cursor.fetchone()
@@ -187,6 +190,8 @@ class SqlClient(Client):
         self.promises.acknowledged(name)
         if chance < 0.1:
             cursor.execute('SELECT mailroom_cancel(%s)', (message,))
+            if self.broken == 'cancel':
+                session.rollback()
             session.commit()
             self.promises.withdrawn(name, 'cancelled')
 

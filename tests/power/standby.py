@@ -16,8 +16,8 @@ class Standby:
         self.dsn = f'host={self.sockets},{self.sockets} port=5432,5433 target_session_attrs=read-write user=postgres'
         self.process = None
 
-    def _psql(self, sql):
-        return run('psql', '-XAtq', '-h', self.sockets, '-p', '5432', '-U', 'postgres', '-c', sql).strip()
+    def _psql(self, sql, port=5432):
+        return run('psql', '-XAtq', '-h', self.sockets, '-p', str(port), '-U', 'postgres', '-c', sql).strip()
 
     def start(self):
         user = self.machine.as_owner()
@@ -31,6 +31,15 @@ class Standby:
         self._psql('SELECT pg_reload_conf()')
         if not eventually(lambda: self._psql('SELECT sync_state FROM pg_stat_replication') == 'sync'):
             raise AssertionError('the standby does not follow')
+
+    def leave(self):
+        """It receives nothing any more, and nobody waits for it."""
+        self._psql("ALTER SYSTEM SET synchronous_standby_names = ''")
+        self._psql("ALTER SYSTEM SET primary_conninfo = ''", 5433)
+        for port in (5432, 5433):
+            self._psql('SELECT pg_reload_conf()', port)
+        if not eventually(lambda: self._psql('SELECT count(*) FROM pg_stat_replication') == '0'):
+            raise RuntimeError('the standby still follows')
 
     def promote(self):
         # It would wait for a standby in its turn.

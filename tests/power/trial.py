@@ -1,15 +1,16 @@
 """A trial: PostgreSQL, mailroom and what works with them, whose power is cut again and again; and what must hold in the end."""
 
 import collections
-import errno
 import os
 import random
 import re
 import subprocess
 import time
 
+from breakages import BREAKAGES
 from commands import Applied, Forgotten, Migrated
 from companies import Bounces, HttpDoor, Lines, Outcomes
+from disk_faults import DiskFaults
 from forgetful_disk import LOSSES, PATIENCE
 from machine import Machine, eventually, finish, run
 from parties import Promises, Relay, SmtpClient, SpoolClients, SqlClient
@@ -17,23 +18,6 @@ from receivers import Receiver
 from standby import Standby
 
 COMPANIES = {'http': HttpDoor, 'lines': Lines, 'outcomes': Outcomes, 'bounces': Bounces, 'forget': Forgotten, 'apply': Applied, 'migrate': Migrated}
-# What is broken on purpose, and what it must be noticed by.
-BREAKAGES = {
-    'fsync': 'PostgreSQL flushes nothing',
-    'commit': 'PostgreSQL answers before it has flushed',
-    'disk': 'the disk answers a flush without doing it',
-    'barrier': 'the file system flushes nothing',
-    'answer': 'a client takes a mail for stored before it is told so',
-    'directory': 'sendmail does not flush the directory of the spool',
-}
-# What else a disk does; all but the last two end with the power off and on again, as nothing else ends them.
-FAULTS = {
-    'write': 'a write fails',
-    'flush': 'a flush fails',
-    'read-only': 'the file system remounts itself read-only',
-    'full': 'the file system is full for two seconds',
-    'slow': 'a flush takes 50 ms, for two seconds',
-}
 SETTINGS = {'fsync': ['fsync=off'], 'commit': ['synchronous_commit=off']}
 BATCH = 10
 SENDERS = 2
@@ -49,7 +33,7 @@ class Trial:
         self.promises = Promises()
         self.sockets = f'{directory}/sockets'
         self.log = open(f'{directory}/mailroom.log', 'ab+')
-        self.standby = Standby(self.machine) if arguments.standby else None
+        self.standby = Standby(self.machine) if arguments.standby or broken == 'standby' else None
         self.dsn = f'host={self.sockets} user=postgres' if self.standby is None else self.standby.dsn
         self.environment = dict(os.environ, MAILROOM=os.path.abspath(arguments.mailroom), MAILROOM_DATABASE_URL=f'{self.dsn} dbname=postgres',
                                 MAILROOM_SEND_FROM='shop@shop.example', MAILROOM_SECRET_KEY='ab' * 32, MAILROOM_SEND_BATCH_LIMIT=str(BATCH),
@@ -60,15 +44,17 @@ class Trial:
         else:
             self.relay = Receiver(collections.defaultdict(list))
             self.environment.update(self._provider(arguments.relay))
-        self.companies = [] if arguments.companies == ['none'] else [COMPANIES[name](self) for name in arguments.companies]
+        names = arguments.companies if broken is None else [BREAKAGES[broken][1]]
+        self.companies = [COMPANIES[name](self) for name in names if name != 'none']
         preload = self._library() if broken == 'directory' else ''
         # At this address is nobody: each mail goes through the spool.
         away = dict(self.environment, MAILROOM_SUBMISSION_LISTEN=f'{self.sockets}/nobody=shop')
-        self.clients = [SmtpClient('first', f'{self.sockets}/smtp', self.promises, broken == 'answer'),
-                        SmtpClient('second', f'{self.sockets}/smtp', self.promises, broken == 'answer'),
-                        SqlClient('sql', self.dsn, self.promises, arguments.seed), SqlClient('more', self.dsn, self.promises, arguments.seed + 1),
+        self.clients = [SmtpClient('first', f'{self.sockets}/smtp', self.promises, broken),
+                        SmtpClient('second', f'{self.sockets}/smtp', self.promises, broken),
+                        SqlClient('sql', self.dsn, self.promises, arguments.seed, broken=broken), SqlClient('more', self.dsn, self.promises, arguments.seed + 1, broken=broken),
                         SpoolClients('spool', self.machine, self.promises, away, preload)]
         self.everyone = [*self.clients, *(client for company in self.companies for client in company.clients)]
+        self.faults = DiskFaults(self)
         self.lost_sectors = self.cuts = self.cuts_in_start = 0
 
     def _provider(self, name):
@@ -110,7 +96,8 @@ class Trial:
         return server
 
     def wait_for_server(self, server):
-        if not eventually(lambda: self.machine.is_up() or server.poll() is not None) or server.poll() is not None:
+        self.step('the server starts')
+        if not eventually(lambda: self.machine.is_up() or server.poll() is not None, 90) or server.poll() is not None:
             with open(self.machine.log, encoding='utf-8', errors='replace') as log:
                 words = [line.strip()[31:] for line in log if re.search('PANIC|FATAL|could not|invalid', line) and 'starting up' not in line]
             raise AssertionError(f'the server does not start ({server.poll()}): {words[-3:]}')
@@ -133,27 +120,9 @@ class Trial:
         self._work()
 
     def _work(self):
-        self.services = [self.mailroom('submission')] + [self.mailroom('send') for _ in range(SENDERS)]
+        self.services = [self.mailroom('submission')] + [self.mailroom('send', *(['--from', f'shop{number}@shop.example'] if self.broken == 'bytes' else [])) for number in range(SENDERS)]
         for company in self.companies:
             company.start()
-
-    def strike(self):
-        """The fault of the trial, if it is to have one; then the power is cut, unless it passes by itself: false."""
-        fault, disk = self.arguments.fault, self.machine.disk
-        if fault in ('write', 'flush'):
-            disk.tell('fail', fault, errno.EIO)
-            time.sleep(1)
-        elif fault == 'read-only':
-            self.machine.break_file_system()
-            time.sleep(1)
-        elif fault == 'full':
-            with self.machine.full():
-                time.sleep(2)
-        elif fault == 'slow':
-            disk.tell('slow', 0.05)
-            time.sleep(2)
-            disk.tell('slow', 0)
-        return fault not in ('full', 'slow')
 
     def cut(self):
         # ext4 itself does not bear that a flush fails and what was written before it is lost.
@@ -181,7 +150,7 @@ class Trial:
     def _play_round(self):
         self.step(f'work before cut {self.cuts}')
         self._let_work()
-        if not self.strike():
+        if not self.faults.strike():
             return
         self.step(f'cut {self.cuts}')
         self.cut()
@@ -197,6 +166,8 @@ class Trial:
 
     def _promote(self):
         self.step('the promotion')
+        if self.broken == 'standby':
+            self.standby.leave()
         self._let_work()
         self.cut()
         self.machine.power_on()
@@ -260,11 +231,12 @@ class Trial:
                 found.append(f'{len(names)} {problem}: {", ".join(names[:5])}')
         most = BATCH * (SENDERS + 2) * (self.cuts + self.cuts_in_start)
         if sum(repeated.values()) > most:
-            found.append(f'more than a batch of each sender is mailed twice at a cut: {sum(repeated.values())}')
+            kinds = collections.Counter(name.partition('-')[0] for name, mails in taken.items() if len(mails) > 1)
+            found.append(f'more than a batch of each sender is mailed twice at a cut: {dict(kinds)}')
         if self.arguments.relay != 'smtp':
             print(f'requests repeated with their key: {self.relay.repeated}')
             found += self.relay.wrong[:5]
-        return [*found, *(problem for company in self.companies for problem in company.problems())]
+        return [*found, *self.faults.unsaid(), *(problem for company in self.companies for problem in company.problems())]
 
     def broken_files(self):
         self.step('the check of the files')

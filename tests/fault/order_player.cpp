@@ -13,7 +13,7 @@ namespace mailroom::test {
 namespace {
 
 /// How long a statement may take that waits for nobody.
-constexpr std::chrono::seconds patience{60};
+constexpr std::chrono::seconds longest_step{60};
 
 /// An empty database again, in the state in which a claim has the usual case; ids go on. As a superuser,
 /// without triggers.
@@ -181,7 +181,7 @@ bool OrderPlayer::is_blocked(const Actor& actor) {
 }
 
 void OrderPlayer::settle() {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = std::chrono::steady_clock::now() + longest_step;
   std::set<std::size_t> waiting;
   for (bool is_settled = false; !is_settled;) {
     is_settled = true;

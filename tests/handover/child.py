@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """child.py LOG MODE: a program for `mailroom collect --exec`. Appends `BATCH ATTEMPT TOKEN-ID…` to LOG for each line that
 it takes, before it acknowledges it, and `start` when it starts. MODE says how it behaves otherwise:
 

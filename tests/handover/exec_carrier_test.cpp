@@ -27,7 +27,7 @@ struct ExecRig {
 
   explicit ExecRig(const std::string& mode, Milliseconds timeout = 20s) {
     std::signal(SIGPIPE, SIG_IGN);
-    start({"python3", source_directory + "/tests/handover/child.py", taken, mode}, timeout);
+    start({"/usr/bin/python3", source_directory + "/tests/handover/child.py", taken, mode}, timeout);
     bodies.reserve(10'000);
   }
   void start(std::vector<std::string> words, Milliseconds timeout) {
@@ -77,7 +77,7 @@ TEST_CASE("a program takes many lines at the same time, and each is answered onc
   CHECK(taken_tokens(rig.taken).size() == 500);
   CHECK(rig.starts() == 1);
   CHECK(answers.front().reply == "taken");
-  CHECK(answers.front().sink.starts_with("python3@"));
+  CHECK(answers.front().sink.starts_with("/usr/bin/python3@"));
   CHECK(rig.text.str().empty());
 }
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """provider_server.py DIRECTORY MODE [OPTION]…: a server that mails are sent to as to Amazon SES, which also gives out the credentials of a
 role, or as to Resend. Writes its port into DIRECTORY/port, and a line of JSON with headers and body into DIRECTORY/taken for each mail, before it
 answers. MODE says what it answers:

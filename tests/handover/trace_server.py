@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """trace_server.py DIRECTORY MODE: a collector of traces, OTLP over HTTP with JSON. Writes its port into DIRECTORY/port, and appends the
 body of each request that it takes, a line each, to DIRECTORY/taken before it answers. MODE says how it behaves:
 

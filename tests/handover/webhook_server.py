@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """webhook_server.py DIRECTORY MODE [--secret whsec_…]… [--certificate FILE --key FILE]: a server for `mailroom collect --to`. Writes its
 port into DIRECTORY/port, and appends `WEBHOOK-ID ATTEMPT TOKEN-ID…` to DIRECTORY/taken for each request that it takes, before
 it answers. Refuses with 400 what is not signed with every --secret. MODE says how it behaves otherwise:

@@ -192,7 +192,8 @@ BEGIN
            (SELECT o.owner FROM mailroom_owners o WHERE o.role = v_role AND o.name = pg_get_userbyid(v_role)::text) AS owner,
            EXISTS (SELECT FROM mailroom_limits l WHERE l.role IN (session_user::text, min(m.enqueued_by), pg_get_userbyid(v_role)::text)) AS has_limit,
            min(m.action) AS action, min(mailroom_expiry(NULL, a.lifetime)) AS expires_at,
-           bool_and(num_nonnulls(a.retired_at, a.producer, a.account_status, a.path, m.account, m.cc, m.bcc, m.sender, m.reply_to,
+           -- A row of which it is unknown is not plain: bool_and() passes over nulls.
+           bool_and((num_nonnulls(a.retired_at, a.producer, a.account_status, a.path, m.account, m.cc, m.bcc, m.sender, m.reply_to,
                                  m.send_after, m.expires_at, m.options->>'traceparent', m.topic) = 0
                     AND a.number > 2 AND m.home = mailroom_home_number() AND cardinality(m.recipients) = 1
                     AND mailroom_are_mailboxes(CASE WHEN m.return_path <> '' THEN m.recipients || m.return_path ELSE m.recipients END)
@@ -207,7 +208,7 @@ BEGIN
                         ELSE num_nonnulls(m.subject, m.text, m.html) = 0 AND m.template ~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$'
                              AND (m.data IS NULL OR jsonb_typeof(m.data) = 'object' AND octet_length(m.data::text) <= 128
                                   AND NOT m.data ?| '{action,email,code,expires_at,expires_in,link,token}')
-                        END) IS TRUE AS are_plain
+                        END) IS TRUE) AS are_plain
     INTO v_added
     FROM added m LEFT JOIN mailroom_actions a ON a.action = m.action;
     IF v_added.count = 0 THEN

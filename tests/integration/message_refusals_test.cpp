@@ -221,6 +221,24 @@ TEST_CASE("a refused statement of many rows says which it is") {
   CHECK(has(refused(", idempotency_key", ", 'news:' || i"), "row 77 of 1000: idempotency_key \"news:77\""));
 }
 
+TEST_CASE("a row that cannot be a mail is refused beside plain ones") {
+  const DeliveryRig rig(0);
+  auto& connection = *rig.connection;
+  for (const auto* row :
+       {"('{b@x.example}', 's', 't', 'nonsense', NULL)", "(NULL, 's', 't', 'message', NULL)",
+        "('{b@x.example}', 's', NULL, 'message', NULL)", "('{b@x.example}', NULL, NULL, 'message', NULL)",
+        "('{b@x.example}', NULL, NULL, 'nonsense', E'From: a@x.example\\r\\n\\r\\nx\\r\\n')",
+        "('{b@x.example}', NULL, NULL, 'message', E'To: a@x.example\\r\\n\\r\\nx\\r\\n')"}) {
+    INFO(row);
+    const auto error = refusal(
+        connection, fmt::format("INSERT INTO mailroom_messages (recipients, subject, text, action, raw) "
+                                "VALUES ('{{a@x.example}}', 's', 't', 'message', NULL), {}",
+                                row));
+    CHECK(error.starts_with("23"));
+  }
+  CHECK(value<int>(connection, "SELECT count(*) FROM mailroom_messages") == 0);
+}
+
 TEST_CASE("copies without a recipient and lists as people write them are mailed") {
   DeliveryRig rig(0);
   auto& connection = *rig.connection;

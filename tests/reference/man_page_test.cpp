@@ -148,7 +148,7 @@ TEST_CASE("the main page names every command, key, variable and exit status") {
     check_shown(page, std::string(key.meaning));
   }
   for (const char* text : {"CONFIGURATION", "MAILROOM_CONFIG", "NO_COLOR", "/etc/mailroom/mailroom.yaml",
-                           "10 the output was closed", "130, 143 stopped at once"})
+                           "10 the output was closed", "130, 143 stopped by SIGINT or SIGTERM"})
     check_shown(page, text);
 }
 

@@ -146,13 +146,13 @@ const Command outcomes_command{
     "Examples:\n"
     "  mailroom outcomes --exec ./outcomes.py                hand over until stopped\n"
     "  mailroom outcomes --to https://app.example/outcomes   to a server\n"
-    "  mailroom outcomes --to https://app.example/webhooks --format resend   as Resend's webhooks\n"
     "  mailroom outcomes --off                               keep none any more\n",
     add_outcomes,
     "Hands every final outcome of a mail, or of a token that was handed over, to a program or a server, as a line of JSON, at "
     "least once: accepted, rejected, expired, cancelled, replaced or unknown. The protocol is that of collect --exec and --to. An "
     "outcome is removed when it was acknowledged; one that is put off comes again after 15 s, then later; one that is refused "
-    "for good is dropped, with a warning. With --format resend only 2xx ends an event.\n\n"
+    "for good is dropped, with a warning. With --format resend a server gets events as Resend's "
+    "webhooks have them, and only 2xx ends one.\n\n"
     "Outcomes are kept from the first start of this command on, also while it does not run, until --off. One process works at a "
     "time; a second one waits to take over. SIGTERM and SIGINT stop it once what is under way is answered."};
 

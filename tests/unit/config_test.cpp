@@ -177,7 +177,7 @@ const std::vector<Row> own_rows{
      [](const config::Settings& s) { return s.submission.http; }},
     {"submission.timezone", "UTC", "Europe/Vienna", "America/New_York", "GMT",
      [](const config::Settings& s) { return s.submission.timezone; }},
-    {"submission.attachment_hosts", "", "a.example,*.b.example", "c.example", "d.example",
+    {"submission.attachment_hosts", "", "a.example,b.example", "c.example", "d.example",
      [](const config::Settings& s) { return joined(s.submission.attachment_hosts); }},
     {"submission.certificate", "", "f", "e", "g",
      [](const config::Settings& s) { return s.submission.certificate; }},

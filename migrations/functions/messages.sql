@@ -192,7 +192,7 @@ BEGIN
            (SELECT o.owner FROM mailroom_owners o WHERE o.role = v_role AND o.name = pg_get_userbyid(v_role)::text) AS owner,
            EXISTS (SELECT FROM mailroom_limits l WHERE l.role IN (session_user::text, min(m.enqueued_by), pg_get_userbyid(v_role)::text)) AS has_limit,
            min(m.action) AS action, min(mailroom_expiry(NULL, a.lifetime)) AS expires_at,
-           -- A row of which it is unknown is not plain: bool_and() passes over nulls.
+           -- A row of which it is unknown is not plain: bool_and() ignores nulls.
            bool_and((num_nonnulls(a.retired_at, a.producer, a.account_status, a.path, m.account, m.cc, m.bcc, m.sender, m.reply_to,
                                  m.send_after, m.expires_at, m.options->>'traceparent', m.topic) = 0
                     AND a.number > 2 AND m.home = mailroom_home_number() AND cardinality(m.recipients) = 1

@@ -11,7 +11,7 @@ BREAKAGES = {
     'cancel': ('what is said to be cancelled is not', 'none'),
     'again': ('clients repeat what they were told is stored', 'none'),
     'bytes': ('two senders write a mail differently', 'none'),
-    'program': ('programs acknowledge before they have handed on', 'lines'),
+    'program': ('programs acknowledge before they have handed over', 'lines'),
     'told': ('the program of outcomes does likewise', 'outcomes'),
     'report': ('a mail server does not flush a report', 'bounces'),
     'forget': ('an address is taken for forgotten, and is not', 'forget'),

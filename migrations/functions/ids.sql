@@ -26,12 +26,8 @@ RETURN mailroom_hmac_bits(mailroom_hmac(p_secret, 'mailroom id mask'),
 -- Returns the uuid (version 4 of RFC 9562, whose 122 bits are seal and number) of a row.
 CREATE OR REPLACE FUNCTION mailroom_uuid(p_secret bytea, p_kind integer, p_id bigint, p_at timestamptz) RETURNS uuid
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-DECLARE
-    v_seal bit(58) := mailroom_id_seal(p_secret, p_kind, p_id, p_at);
-    v_bits bit varying := v_seal || mailroom_id_masked(p_secret, p_kind, v_seal, p_id::bit(64));
 BEGIN
-    RETURN encode(substring(bit_send((substring(v_bits FROM 1 FOR 48) || B'0100' || substring(v_bits FROM 49 FOR 12) || B'10'
-                                      || substring(v_bits FROM 61 FOR 62))::bit(128)) FROM 5), 'hex')::uuid;
+    RETURN mailroom_uuid_by(mailroom_id_blocks(p_secret), p_kind, p_id, p_at);
 END
 $$;
 

@@ -102,7 +102,7 @@ class World {
                        (directory_.path() / (name + ".stdout")).string(), errors_);
     if (endless) {
       INFO("it was to run on, but did not get as far as waiting for SIGTERM: " << errors());
-      REQUIRE(eventually([&] { return catches_sigterm(process.pid()); }));
+      REQUIRE(eventually([&] { return waits_for_sigterm(process.pid()); }));
       process.signal(SIGTERM);
     }
     return process.wait();
@@ -161,11 +161,17 @@ class World {
     return command + rest;
   }
 
-  /// True once `pid` runs mailroom with a handler for SIGTERM.
-  static bool catches_sigterm(pid_t pid) {
+  /// True once `pid` runs mailroom with a StopSignal: what it had before ends the process. Only the pipes of
+  /// a StopSignal show that from outside.
+  static bool waits_for_sigterm(pid_t pid) {
     const auto process = std::filesystem::path("/proc") / std::to_string(pid);
     std::error_code gone;
-    return std::filesystem::equivalent(process / "exe", mailroom_binary, gone) && catches(pid, SIGTERM);
+    if (!std::filesystem::equivalent(process / "exe", mailroom_binary, gone) || !catches(pid, SIGTERM))
+      return false;
+    int pipes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(process / "fd", gone))
+      if (std::filesystem::read_symlink(file.path(), gone).string().starts_with("pipe:")) ++pipes;
+    return pipes >= 4;
   }
 
   TestDatabase database_;

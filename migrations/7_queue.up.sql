@@ -265,7 +265,7 @@ CREATE TABLE mailroom_operations (
     kind    text NOT NULL CHECK (kind IN (
         'rewind', 'replay', 'suspend', 'restore', 'prune', 'create queue', 'set queue', 'pause queue', 'resume queue',
         'drop queue', 'set budget', 'reload', 'went back', 'revoke', 'create action', 'set action', 'retire action',
-        'cancel message', 'adopt', 'forget', 'suppress', 'unsuppress', 'create topic', 'set topic', 'retire topic', 'unsubscribe',
+        'cancel message', 'reschedule message', 'adopt', 'forget', 'suppress', 'unsuppress', 'create topic', 'set topic', 'retire topic', 'unsubscribe',
         'resubscribe', 'set limit', 'create key', 'revoke key')),
     actor   text NOT NULL,
     db_user name NOT NULL DEFAULT session_user,

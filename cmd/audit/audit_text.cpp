@@ -109,6 +109,8 @@ std::string target_text(const feed::Operation& operation, const nlohmann::json& 
   }
   if (operation.kind == feed::EventKind::message_cancelled)
     return fmt::format("message {}", number_in(details, "message"));
+  if (operation.kind == feed::EventKind::message_rescheduled)
+    return fmt::format("message {} {} -> {}", number_in(details, "message"), value("before"), value("after"));
   return operation.queue.empty() ? "all queues" : "queue " + shown_text(operation.queue);
 }
 

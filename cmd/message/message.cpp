@@ -129,6 +129,7 @@ void add_reschedule_options(CommandSyntax& syntax, MessageOptions& options) {
       .text("--send-after TIME", options.send.send_after,
             "not before TIME: 2h from now, or 2026-11-21T09:30, in UTC; now: at once")
       .required();
+  syntax.text("--reason TEXT", options.reason, "record TEXT as the reason");
   syntax.flag("--dry-run", options.dry_run, "show the plan and stop");
   add_message_selectors(syntax, options.selectors, "");
 }
@@ -237,9 +238,9 @@ const Command message_command{
     "not know of each other are a call for each, or --bcc.\n\n"
     "cancel shows how many messages have not left, and asks, or requires --yes; it cancels the oldest first, some hundred at a "
     "time, and can be interrupted. To stop many, mailroom queue pause stops all mails of a queue first, and mailroom revoke ends "
-    "what waits of an action in seconds. A mail that a consumer is just sending may still leave. Links of what is cancelled no longer work. The actor and the reason are recorded. A role that may not update "
+    "what waits of an action in seconds. A mail that a consumer is just sending may still leave. Links of what is cancelled no longer work. A role that may not update "
     "mailroom_messages cancels what it, or a role that it is a member of, has asked for.\n\n"
-    "reschedule moves messages that still wait for their time; what is due already is to be cancelled and asked for again.\n\n"
+    "reschedule moves messages that still wait for their time; what is due already is to be cancelled and asked for again. The history has who cancelled or moved what others had asked for, and, with --reason, also his own.\n\n"
     "forget removes an address from every row that mailroom has written: it cancels what waits for the person, and removes the "
     "address, the content that nobody else is to get, the reference, the key, and the words of relays. Messages to others lose "
     "it too, as a sender, a reply-to or a header, with their content if that names it, once they can be sent no more; one that "

@@ -64,13 +64,13 @@ void check_reschedule_options(const MessageOptions& options) {
 }
 
 std::int64_t move_in_pages(db::Connection& connection, const std::vector<messages::MessageSummary>& scheduled,
-                           Moment send_after) {
+                           Moment send_after, const queue::OperationAuthor& author) {
   std::int64_t moved = 0;
   for (std::size_t done = 0; done < scheduled.size(); done += rescheduled_at_once) {
     std::vector<std::int64_t> ids;
     for (std::size_t i = done; i < std::min(done + rescheduled_at_once, scheduled.size()); ++i)
       ids.push_back(scheduled[i].id);
-    moved += messages::reschedule_messages(connection, ids, send_after);
+    moved += messages::reschedule_messages(connection, ids, send_after, author);
   }
   return moved;
 }
@@ -108,7 +108,8 @@ ExitCode message_reschedule(const MessageOptions& options, Context& context) {
     return ExitCode::done;
   }
   confirm(context, fmt::format("move {}?", counted(static_cast<std::int64_t>(scheduled.size()), "message")));
-  const auto moved = move_in_pages(*connection, scheduled, send_after);
+  const auto moved =
+      move_in_pages(*connection, scheduled, send_after, queue::operator_author(*connection, options.reason));
   context.print(json ? rescheduled_json(scheduled, others, send_after, moved)
                      : fmt::format("done: {} moved\n", counted(moved, "message")));
   return ExitCode::done;

@@ -84,11 +84,7 @@ std::string hint_without_token(db::Connection& connection, std::int64_t message)
   if (summary.is_only("no_token"))
     return "its trigger did not fire: mailroom doctor finds such messages of the last day, and prints how to send them";
   if (summary.is_only("scheduled")) {
-    return fmt::format(
-        "it is scheduled; in psql this sends it now: {}",
-        db::in_schema(
-            fmt::format("UPDATE @.mailroom_messages SET send_after = now() WHERE id = {};", message),
-            db::quoted_schema(connection)));
+    return fmt::format("it is scheduled; mailroom message reschedule {} --send-after now sends it", message);
   }
   return "mailroom message show says whether it is scheduled, cancelled or gone";
 }

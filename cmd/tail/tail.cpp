@@ -227,6 +227,7 @@ const Command tail_command{
     "                                         consumer knew: a restore or a failover\n"
     "  revoked                                tokens that an operator ended\n"
     "  message-cancelled                      a message that is not sent\n"
+    "  message-rescheduled                    a message that is sent at another time\n"
     "  adopted                                mails are sent from this database\n"
     "  forgotten                              addresses that were removed\n"
     "  address-suppressed, address-freed      addresses that get no more mails, or do\n"

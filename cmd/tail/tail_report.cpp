@@ -107,7 +107,8 @@ std::string figures_text(const feed::Operation& operation) {
            (until != details.end() && until->is_string() ? " until " + shown_text(until->get<std::string>())
                                                          : "");
   }
-  if (operation.kind == feed::EventKind::message_cancelled)
+  if (operation.kind == feed::EventKind::message_cancelled ||
+      operation.kind == feed::EventKind::message_rescheduled)
     return fmt::format("message {}", number_in(details, "message"));
   if (operation.kind == feed::EventKind::address_suppressed ||
       operation.kind == feed::EventKind::address_freed) {

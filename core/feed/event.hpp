@@ -35,6 +35,7 @@ enum class EventKind : std::uint8_t {
   went_back,  ///< a consumer found an older state of the database than it knew
   revoked,
   message_cancelled,
+  message_rescheduled,
   adopted,             ///< the database: mails are sent from it from then on
   forgotten,           ///< addresses
   address_suppressed,  ///< by an operator, as the next one

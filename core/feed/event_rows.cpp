@@ -229,7 +229,7 @@ std::vector<Operation> operations_on_messages(pqxx::transaction_base& transactio
                                               const std::vector<std::int64_t>& messages) {
   return read_operations(
       transaction, {},
-      "kind = 'cancel message' AND (details->'message')::bigint = ANY ($2::bigint[]) ORDER BY at, o.id",
+      "kind IN ('cancel message', 'reschedule message') AND (details->'message')::bigint = ANY ($2::bigint[]) ORDER BY at, o.id",
       db::array_text(messages));
 }
 

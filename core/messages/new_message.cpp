@@ -110,8 +110,9 @@ std::vector<Cancellation> cancel_messages(db::Connection& connection,
 }
 
 std::int64_t reschedule_messages(db::Connection& connection, const std::vector<std::int64_t>& messages,
-                                 Moment send_after) {
+                                 Moment send_after, const queue::OperationAuthor& author) {
   return connection.transact([&](pqxx::work& transaction) {
+    queue::set_author(transaction, author);
     return db::Connection::execute(
                transaction,
                "SELECT count(*) FILTER (WHERE mailroom_reschedule(id, to_timestamp($2::bigint))) AS count "

@@ -72,6 +72,6 @@ std::vector<Cancellation> cancel_messages(db::Connection& connection,
 /// Moves those of the messages that wait for their time to another one, all in one transaction; returns how
 /// many. Throws Error(unusable) for one of a role that this one is no member of.
 std::int64_t reschedule_messages(db::Connection& connection, const std::vector<std::int64_t>& messages,
-                                 Moment send_after);
+                                 Moment send_after, const queue::OperationAuthor& author);
 
 }  // namespace mailroom::messages

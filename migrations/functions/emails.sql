@@ -163,6 +163,7 @@ CREATE OR REPLACE FUNCTION mailroom_reschedule(id bigint, send_after timestamptz
 #variable_conflict use_column
 DECLARE
     v_message record;
+    v_form constant text := 'YYYY-MM-DD"T"HH24:MI:SS"Z"';
 BEGIN
     SELECT m.send_after, m.owner INTO v_message FROM mailroom_messages m WHERE m.id = mailroom_reschedule.id FOR UPDATE;
     IF NOT FOUND THEN
@@ -176,6 +177,11 @@ BEGIN
         RETURN false;
     END IF;
     UPDATE mailroom_messages m SET send_after = mailroom_reschedule.send_after WHERE m.id = mailroom_reschedule.id;
+    IF mailroom_is_for_history(v_message.owner) THEN
+        PERFORM mailroom_record_operation('reschedule message', NULL, jsonb_build_object(
+            'message', mailroom_reschedule.id, 'before', to_char(v_message.send_after AT TIME ZONE 'UTC', v_form),
+            'after', to_char(mailroom_reschedule.send_after AT TIME ZONE 'UTC', v_form)));
+    END IF;
     RETURN true;
 END
 $$;

@@ -10,6 +10,14 @@ LANGUAGE sql AS $$
             nullif(current_setting('mailroom.reason', true), ''))
 $$;
 
+-- True if a change of a message of p_owner is recorded: by another than its owner, or with a reason. What applications do with
+-- their own is no operation.
+CREATE OR REPLACE FUNCTION mailroom_is_for_history(p_owner bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN nullif(current_setting('mailroom.reason', true), '') IS NOT NULL OR p_owner IS DISTINCT FROM mailroom_true_owner();
+END
+$$;
+
 -- Records what a consumer notes of itself: that it read its settings again ('reload'), or that the database went back to an
 -- older state ('went back'). SECURITY DEFINER, so that a consumer needs no right on the record, and can state nothing that an
 -- operator did.

@@ -259,7 +259,7 @@ BEGIN
     END IF;
     v_result := mailroom_cancel_tokens(p_message, v_message.send_after);
     UPDATE mailroom_messages m SET cancelled_at = mailroom_end_tokens(p_message, v_since) WHERE m.id = p_message;
-    IF v_message.owner IS DISTINCT FROM mailroom_true_owner() THEN
+    IF mailroom_is_for_history(v_message.owner) THEN
         PERFORM mailroom_record_operation('cancel message', NULL, jsonb_build_object('message', p_message, 'result', v_result));
     END IF;
     RETURN v_result;

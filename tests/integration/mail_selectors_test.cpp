@@ -166,6 +166,20 @@ TEST_CASE("messages that wait for their time are moved to another one, and no ot
   CHECK(named.output.find("1 message does not wait for its time") != std::string::npos);
   CHECK(named.output.find("1 message would leave at once") != std::string::npos);
   CHECK(value<int>(connection, "SELECT count(*) FROM mailroom_schedule WHERE send_after <= now()") == 1);
+  // What the owner of messages does with them is no operation, unless he gives a reason.
+  CHECK(value<int>(connection, "SELECT count(*) FROM mailroom_operations") == 0);
+  mailroom.mailroom(
+      {"--yes", "message", "reschedule", "3", "--send-after", "2101-01-01T09:30", "--reason", "not yet"});
+  CHECK(value<std::string>(connection,
+                           "SELECT concat_ws(' ', kind, reason, details->>'message', details->>'after') FROM "
+                           "mailroom_operations") == "reschedule message not yet 3 2101-01-01T09:30:00Z");
+  connection.run("UPDATE mailroom_messages SET owner = 0 WHERE id = 3");
+  mailroom.mailroom({"--yes", "message", "reschedule", "3", "--send-after", "2h"});
+  CHECK(value<std::string>(connection,
+                           "SELECT details->>'before' FROM mailroom_operations ORDER BY id DESC LIMIT 1") ==
+        "2101-01-01T09:30:00Z");
+  const auto history = mailroom.mailroom({"audit", "message:3"});
+  CHECK(history.output.find("message-rescheduled  message 3 2101-01-01T09:30:00Z -> ") != std::string::npos);
 }
 
 }  // namespace mailroom::test::mail_selectors_test

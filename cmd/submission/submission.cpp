@@ -110,6 +110,7 @@ http_door::HttpOptions http_options_of(const config::Settings& settings, const O
   return {
       .fd = open.fd,
       .is_secure = open.is_secure,
+      .timeout = options.terms.data_timeout,
       .connections = options.connections,
       .connections_per_address = options.connections_per_address,
       .database = {.target = options.database.target,

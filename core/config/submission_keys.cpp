@@ -71,7 +71,7 @@ std::vector<KeyEntry> submission_keys() {
           into(&SubmissionSettings::memory, parse_size, megabyte, 2047 * megabyte)},
       KeyEntry{
           "submission.timeout", "MAILROOM_SUBMISSION_TIMEOUT", "5m",
-          "how long a client may take for a command, from 1s to 1h; before the login, and for 600 kB of a mail, at most a minute",
+          "how long a client may take for a command, from 1s to 1h; before the login, for 600 kB of a mail and for a request over HTTP, at most a minute",
           into(&SubmissionSettings::timeout, parse_interval, 1s, 1h)},
       KeyEntry{"submission.patience", "MAILROOM_SUBMISSION_PATIENCE", "20s",
                "how long a mail whose bytes are here waits for the database, from 1s to 10m",

@@ -25,7 +25,6 @@ constexpr Milliseconds linger{2000};
 // Longer than the pools of clients keep theirs: a server that closes first makes a POST fail that nobody
 // repeats.
 constexpr Milliseconds longest_rest{75'000};
-constexpr Milliseconds longest_head{60'000};
 constexpr std::size_t slowest_rate = 10'000;
 
 const char* phrase_of(int status) {
@@ -60,13 +59,14 @@ struct HttpCallbacks {
 };
 
 HttpConnection::HttpConnection(HttpDoor& door, event_base* base, std::uint64_t id, int fd, std::string peer,
-                               const submission::TlsServer* tls, std::size_t most_body)
+                               const submission::TlsServer* tls, std::size_t most_body, Milliseconds timeout)
     : door_(door),
       id_(id),
       peer_(std::move(peer)),
       is_secure_(tls != nullptr),
       is_handshaking_(is_secure_),
       reader_(most_body),
+      timeout_(timeout),
       since_(steady_now()) {
   constexpr int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
   if (tls == nullptr) {
@@ -181,7 +181,7 @@ bool HttpConnection::is_overdue(TimePoint now) const {
   if (closing_since_) return now > *closing_since_ + linger;
   if (is_waiting()) return false;
   if (is_handshaking_ || reader_.has_begun())
-    return now > since_ + longest_head + std::chrono::seconds(reader_.held() / slowest_rate);
+    return now > since_ + timeout_ + std::chrono::seconds(reader_.held() / slowest_rate);
   return now > since_ + longest_rest;
 }
 

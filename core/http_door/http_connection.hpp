@@ -22,9 +22,9 @@ class HttpDoor;
 
 class HttpConnection {
  public:
-  /// Takes the socket. `tls`: null without TLS.
+  /// Takes the socket. `tls`: null without TLS. `timeout` is that of a request, as in HttpOptions.
   HttpConnection(HttpDoor& door, event_base* base, std::uint64_t id, int fd, std::string peer,
-                 const submission::TlsServer* tls, std::size_t most_body);
+                 const submission::TlsServer* tls, std::size_t most_body, Milliseconds timeout);
   ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
@@ -72,6 +72,7 @@ class HttpConnection {
   std::string method_;
   std::uint64_t waits_for_ = 0;
   std::size_t held_ = 0;
+  Milliseconds timeout_;
   TimePoint since_;  ///< of the request, or of the rest
   std::optional<TimePoint> closing_since_;
 };

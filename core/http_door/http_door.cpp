@@ -81,9 +81,9 @@ void HttpDoor::accept(int fd, const std::string& peer) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   const auto id = next_++;
-  auto connection =
-      std::make_unique<HttpConnection>(*this, service_.loop(), id, fd, peer,
-                                       options_.is_secure ? service_.tls() : nullptr, options_.most_body);
+  auto connection = std::make_unique<HttpConnection>(*this, service_.loop(), id, fd, peer,
+                                                     options_.is_secure ? service_.tls() : nullptr,
+                                                     options_.most_body, options_.timeout);
   if (connection->is_broken()) return;
   ++per_address_[peer];
   connections_[id] = std::move(connection);

@@ -30,6 +30,7 @@ struct HttpOptions {
   int fd = -1;  ///< that listens
   bool is_secure = false;
   std::size_t most_body = std::size_t{110} * 1024 * 1024;
+  Milliseconds timeout{60'000};  ///< of a request, with a second for each 10 kB of its body
   std::size_t connections = 1000;
   std::size_t connections_per_address = 100;
   submission::DatabaseAccess database{};

@@ -86,6 +86,7 @@ const std::vector<Target>& all_targets() {
       {"16 sessions", "submission/16", "rivals/postfix/16", 2},
       {"64 sessions", "submission/64", "rivals/postfix/64", 4},
       {"64 sessions of 100 kB by SMTP / Postfix", "submission/64/large", "rivals/postfix/64/large", 1.3},
+      {"16 sessions over HTTP / by SMTP", "submission/16/http", "submission/16", 0.8},
       {"flushes a mail by SMTP, 1 session", "submission/1 flushes", "", 1.1, false},
       {"flushes a mail by SMTP, 64 sessions", "submission/64 flushes", "", 0.06, false},
       {"transactions a mail by SMTP, 64 sessions", "submission/64 transactions", "", 0.06, false},

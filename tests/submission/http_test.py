@@ -5,6 +5,8 @@ of with-postgres, and node for the requests.
 
 import json
 import os
+import re
+import select
 import socket
 import subprocess
 import sys
@@ -127,6 +129,48 @@ class HttpTest(unittest.TestCase):
                 while b'\r\n\r\n' not in heard and (more := wire.recv(65536)):
                     heard += more
                 self.assertEqual(heard[:12].decode(), f'HTTP/1.{1} {status}')
+
+    def test_slow_requests_end_and_hold_up_nobody(self):
+        service = HttpService(MAILROOM_SUBMISSION_TIMEOUT='1s')
+        head = f"POST /emails HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.keys['shop']}\r\n"
+        slow = {'line': 'POST /em', 'head': head, 'body': head + 'Content-Length: 1000\r\n\r\n{', 'chunk': head + 'Transfer-Encoding: chunked\r\n\r\n3e8\r\n{'}
+        wires = {name: socket.create_connection(('127.0.0.1', service.http), PATIENCE) for name in slow}
+        for name, wire in wires.items():
+            self.addCleanup(wire.close)
+            wire.sendall(slow[name].encode())
+        client = Client(service.http, self.keys['shop'])
+        open_wires = dict(wires)
+        until = time.monotonic() + PATIENCE
+        while open_wires and time.monotonic() < until:
+            self.assertEqual(client.send()[0], 200)
+            for name, wire in list(open_wires.items()):
+                try:
+                    wire.sendall(b' ')  # slowly, but again and again
+                    wire.settimeout(0.05)
+                    if wire.recv(1000) == b'':
+                        del open_wires[name]
+                except TimeoutError:
+                    continue
+                except ConnectionError:
+                    del open_wires[name]
+        self.assertEqual(open_wires, {})
+        client.close()
+        self.assertEqual(service.stop(), 0)
+
+    def test_a_body_without_end_is_refused_and_takes_no_memory(self):
+        small = HttpService(MAILROOM_SUBMISSION_MEMORY='16MB')
+        self.addCleanup(small.stop)
+        for service, said in ((self.service, '413'), (small, '503')):
+            with self.subTest(said), socket.create_connection(('127.0.0.1', service.http), PATIENCE) as wire:
+                wire.sendall(f"POST /emails HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.keys['shop']}\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+                chunk = b'100000\r\n' + b'x' * 1048576 + b'\r\n'
+                sent = 0
+                while sent < 120 and not select.select([wire], [], [], 0)[0]:
+                    wire.sendall(chunk)
+                    sent += 1
+                self.assertEqual(wire.recv(1000)[:12].decode(), f'HTTP/1.1 {said}')
+        with open(f'/proc/{small.process.pid}/status', encoding='ascii') as file:
+            self.assertLess(int(re.search(r'VmHWM:\s+(\d+)', file.read()).group(1)), 80 * 1024)
 
     def test_a_body_that_two_readers_could_read_differently_is_refused(self):
         client = self.client()

@@ -39,6 +39,8 @@ std::variant<TextRows, StatementFailure> outcome_of(const PGresult* result, cons
                              .message = field_of(result, PG_DIAG_MESSAGE_PRIMARY),
                              .hint = field_of(result, PG_DIAG_MESSAGE_HINT),
                              .detail = field_of(result, PG_DIAG_MESSAGE_DETAIL)};
+    failure.sqlstate =
+        settled_sqlstate(failure.sqlstate, failure.message, field_of(result, PG_DIAG_SOURCE_FILE));
     if (PQstatus(session) != CONNECTION_OK) failure.sqlstate.clear();
     if (failure.message.empty()) failure.message = one_line(PQerrorMessage(session));
     return failure;

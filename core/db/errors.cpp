@@ -196,6 +196,18 @@ std::string hint_of(std::string_view state, std::string_view report) {
 
 }  // namespace
 
+std::string_view settled_sqlstate(std::string_view state, std::string_view message, std::string_view source) {
+  if (state != sqlstate::insufficient_privilege) return state;
+  // Who keeps files; who checks rights is aclchk.c, execMain.c, pl_exec.c and others.
+  const bool keeps_files = is_one_of(
+      source, {"md.c", "fd.c", "smgr.c", "slru.c", "buffile.c", "fileset.c", "sharedfileset.c", "copydir.c",
+               "reinit.c", "xlog.c", "xlogutils.c", "relmapper.c", "twophase.c", "timeline.c", "bufmgr.c"});
+  const bool names_file =
+      message.starts_with("could not ") && (message.find(" file \"") != std::string_view::npos ||
+                                            message.find(" directory \"") != std::string_view::npos);
+  return keeps_files || names_file ? sqlstate::io_error : state;
+}
+
 bool is_transient(const DatabaseError& error) {
   return is_one_of(error.sqlstate(), {sqlstate::lock_not_available, sqlstate::query_cancelled,
                                       sqlstate::deadlock, sqlstate::serialization_failure});
@@ -241,7 +253,8 @@ void rethrow_database_error(bool session_is_open, std::string_view heard) {
   } catch (const pqxx::serialization_failure& error) {
     throw_refused(error.what(), sqlstate::serialization_failure, session_is_open);
   } catch (const pqxx::sql_error& error) {
-    throw_refused(error.what(), sqlstate_of(error), session_is_open);
+    throw_refused(error.what(), settled_sqlstate(sqlstate_of(error), labelled(error.what(), "ERROR")),
+                  session_is_open);
   } catch (const pqxx::in_doubt_error& error) {
     throw_lost(heard, first_line(error.what()));
   } catch (const pqxx::failure& error) {

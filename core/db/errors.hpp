@@ -32,6 +32,7 @@ constexpr std::string_view undefined_object = "42704";
 constexpr std::string_view undefined_table = "42P01";
 constexpr std::string_view lock_not_available = "55P03";
 constexpr std::string_view query_cancelled = "57014";
+constexpr std::string_view io_error = "58030";
 }  // namespace sqlstate
 
 /// The server refused a statement. The message is PostgreSQL's, on one line.
@@ -49,6 +50,12 @@ class DatabaseError : public Error {
   std::string sqlstate_;
   int line_;
 };
+
+/// `state`, but io_error where a file system that is read-only is the matter: PostgreSQL says
+/// insufficient_privilege of it (errcode_for_file_access() of its source), as of a role without a right.
+/// `source`: the file of that source that reports it, if known; without it, only an English message tells.
+std::string_view settled_sqlstate(std::string_view state, std::string_view message,
+                                  std::string_view source = {});
 
 /// True for an error of a statement, not of the session, that a retry may fix: lock timeout, statement
 /// timeout or cancel request, deadlock, serialization failure.

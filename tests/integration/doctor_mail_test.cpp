@@ -145,6 +145,19 @@ TEST_CASE("a relay that answers the doctor, and has taken no mails of the sender
   CHECK(contains(doctor.rig.examine("relay").at(1).hint, "as soon as one runs and a mail is due"));
 }
 
+TEST_CASE("the doctor says of which relay a power cut loses what it has taken") {
+  MailDoctor doctor;
+  const TestRelay relay({.play = [](const RelayMoment& moment) {
+    return moment.step == RelayStep::greeting ? RelayAnswer::reply("220 mx.example ESMTP OpenSMTPD")
+                                              : RelayAnswer{};
+  }});
+  doctor.log_in_to(relay.url());
+  CHECK(contains(
+      doctor.relays(),
+      fmt::format("warning: 127.0.0.1:{} is OpenSMTPD, which answers 250 before a mail is on its disk",
+                  relay.port())));
+}
+
 TEST_CASE("one relay that fails does not keep the doctor from the next") {
   MailDoctor doctor;
   const RefusingPort closed;

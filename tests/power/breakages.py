@@ -14,6 +14,7 @@ BREAKAGES = {
     'program': ('programs acknowledge before they have handed over', 'lines'),
     'told': ('the program of outcomes does likewise', 'outcomes'),
     'report': ('a mail server does not flush a report', 'bounces'),
+    'mailbox': ('a report is marked as seen, and nothing is on record', 'imap'),
     'forget': ('an address is taken for forgotten, and is not', 'forget'),
     'apply': ('a file of queues is taken for applied, and is not', 'apply'),
     'migrate': ('a database is taken for migrated, and is not', 'migrate'),

@@ -2,12 +2,10 @@
 in the end."""
 
 import collections
-import hashlib
 import http.client
 import json
 import os
 import socket
-import subprocess
 
 from parties import PATIENCE, Client, SqlClient
 from receivers import Receiver
@@ -32,6 +30,14 @@ class Company:
     def start(self):
         for words in self.commands:
             self.trial.mailroom(*words)
+
+    @staticmethod
+    def is_possible():
+        """On this machine."""
+        return True
+
+    def close(self):
+        """Ends what has power."""
 
     def is_done(self):
         """In the end, when the clients are."""
@@ -155,85 +161,3 @@ class Outcomes(Company):
         names = [name for name, kind in self.trial.promises.kept.items() if kind in ('sql', 'more')]
         untold = sorted(name for name in names if name not in self.receiver.told)
         return [f'{len(untold)} whose outcome nobody was told: {untold[:5]}'] if untold else []
-
-
-class Reports(Client):
-    """Delivery reports of mails that the relay took, which a mail server of the machine puts into a maildir."""
-
-    SERVER = '''
-import os, sys, time
-inbox, maildir, flush = sys.argv[1], sys.argv[2], os.fsync if sys.argv[3] != 'report' else int
-while True:
-    for name in sorted(os.listdir(inbox)):
-        if name.startswith('.'): continue
-        with open(f'{inbox}/{name}', 'rb') as file: text = file.read()
-        with open(f'{maildir}/tmp/{name}', 'wb') as file:
-            file.write(text); file.flush(); flush(file.fileno())
-        os.rename(f'{maildir}/tmp/{name}', f'{maildir}/new/{name}')
-        folder = os.open(f'{maildir}/new', os.O_RDONLY); flush(folder); os.close(folder)
-        os.unlink(f'{inbox}/{name}')
-        print(name, flush=True)
-    time.sleep(0.05)
-'''
-
-    def __init__(self, trial):
-        super().__init__('report')
-        self.trial = trial
-        self.inbox, self.maildir = f'{trial.machine.directory}/inbox', f'{trial.machine.root}/reports'
-        self.digests = {}
-        self.delivered = []
-
-    def work(self):
-        server = self.trial.machine.start('/usr/bin/python3', '-c', self.SERVER, self.inbox, self.maildir, str(self.trial.broken), stdout=subprocess.PIPE, text=True)
-        try:
-            while not self.stopped.is_set():
-                self.put_report(server)
-        finally:
-            server.kill()
-
-    def put_report(self, server):
-        reported = {name for name in self.digests}
-        name = next((name for name in list(self.trial.relay.taken) if name.startswith(('sql', 'more')) and name not in reported), None)
-        if name is None:
-            self.stopped.wait(0.1)
-            return
-        identity = self.trial.relay.taken[name][0][0].decode()
-        text = (f'From: MAILER-DAEMON@mail.example\r\nTo: shop@shop.example\r\nSubject: Delivered\r\nMIME-Version: 1.0\r\n'
-                f'Content-Type: multipart/report; report-type=delivery-status; boundary="b"\r\n\r\n--b\r\n\r\nDelivered.\r\n'
-                f'--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mail.example\r\n\r\nFinal-Recipient: rfc822; ada@mail.example\r\n'
-                f'Action: delivered\r\nStatus: 2.0.0\r\n\r\n--b\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: {identity}\r\n'
-                f'Subject: {name}\r\n\r\n--b--\r\n').encode()
-        self.digests[name] = hashlib.sha256(text).hexdigest()
-        with open(f'{self.inbox}/.{name}', 'wb') as file:
-            file.write(text)
-        os.rename(f'{self.inbox}/.{name}', f'{self.inbox}/{name}')
-        line = server.stdout.readline()
-        if not line:
-            raise OSError('the power is off')
-        self.delivered.append(line.strip())
-        self.trial.promises.noted(self.kind)
-
-
-class Bounces(Company):
-    """A maildir that mailroom reads."""
-
-    def __init__(self, trial):
-        super().__init__(trial)
-        self.clients = [Reports(trial)]
-        self.commands = [('bounce', '--maildir', self.clients[0].maildir)]
-
-    def prepare(self):
-        client = self.clients[0]
-        os.mkdir(client.inbox)
-        for name in ('', '/tmp', '/new', '/cur'):
-            os.mkdir(client.maildir + name)
-
-    def is_done(self):
-        return not os.listdir(f'{self.clients[0].maildir}/new')
-
-    def problems(self):
-        client = self.clients[0]
-        recorded = collections.Counter(self.trial.query("SELECT encode(digest, 'hex') FROM mailroom_bounces").split())
-        lost = [name for name in client.delivered if recorded[client.digests[name]] == 0]
-        twice = [name for name in client.delivered if recorded[client.digests[name]] > 1]
-        return [f'{len(names)} reports {what}: {names[:5]}' for names, what in ((lost, 'lost'), (twice, 'on record twice')) if names]

@@ -8,13 +8,14 @@ import time
 from forgetful_disk import PATIENCE
 from machine import eventually
 
-# What else a disk does; all but the last two end with the power off and on again, as nothing else ends them.
+# What else a disk does; all but the last three end with the power off and on again, as nothing else ends them.
 FAULTS = {
     'write': 'a write fails',
     'flush': 'a flush fails',
     'read-only': 'the file system remounts itself read-only',
     'full': 'the file system is full for two seconds',
-    'slow': 'a flush takes 50 ms, for two seconds',
+    'slow-2ms': 'a flush takes 2 ms, for two seconds',
+    'slow-50ms': 'likewise 50 ms',
 }
 # What the log says of a fault, and `mailroom status` meanwhile.
 DOWN = (['connection lost'], 'hint: (start the server|wait)')
@@ -23,7 +24,8 @@ SAYS = {
     'flush': DOWN,
     'read-only': DOWN,
     'full': (['No space left on device'], 'queue'),
-    'slow': ([], 'queue'),
+    'slow-2ms': ([], 'queue'),
+    'slow-50ms': ([], 'queue'),
 }
 
 
@@ -47,12 +49,12 @@ class DiskFaults:
             with machine.full():
                 eventually(lambda: b'No space left' in self._logged(), 10)
                 self._ask_status()
-        elif fault == 'slow':
-            machine.disk.tell('slow', 0.05)
+        elif fault in ('slow-2ms', 'slow-50ms'):
+            machine.disk.tell('slow', 0.002 if fault == 'slow-2ms' else 0.05)
             time.sleep(2)
             self._ask_status()
             machine.disk.tell('slow', 0)
-        return fault not in ('full', 'slow')
+        return fault not in ('full', 'slow-2ms', 'slow-50ms')
 
     def _wait_for_panic(self):
         """PostgreSQL does not go on after such a fault, and whoever works with it says so."""

@@ -1,9 +1,10 @@
-"""Other servers that say 250, from the packages of this Debian, in a layer over its root that is gone afterwards. Their queues are on the disk whose
+"""Other servers that say 250, from the packages of this Debian or of npm, in a layer over its root that is gone afterwards. Their queues are on the disk whose
 power is cut; all else of them survives."""
 
 import contextlib
 import glob
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -46,6 +47,33 @@ mail_delivery_agent_args: "%from%"
 data_dir: "/var/lib/chasquid"
 mail_log_path: "<stdout>"
 '''
+SENDMAIL = """include(`/usr/share/sendmail/cf/m4/cf.m4')
+OSTYPE(`debian')
+define(`confDOMAIN_NAME', `relay.mailroom.test')
+define(`SMART_HOST', `relay:[127.0.0.1]')
+define(`RELAY_MAILER_ARGS', `TCP $h {relay}')
+define(`confTO_ICONNECT', `5s')
+define(`confMIN_QUEUE_AGE', `0s')
+define(`confTO_IDENT', `0s')
+define(`confREFUSE_LA', `1000')
+define(`confQUEUE_LA', `1000')
+FEATURE(`no_default_msa')
+FEATURE(`promiscuous_relay')
+FEATURE(`accept_unresolvable_domains')
+FEATURE(`accept_unqualified_senders')
+DAEMON_OPTIONS(`Addr=127.0.0.1, Port={port}')
+MAILER(`smtp')
+"""
+HARAKA = """listen=127.0.0.1:{port}
+relay={relay}
+"""
+# Takes mails for everybody, and passes them on to the relay.
+HARAKA_PLUGIN = """exports.hook_connect = function (next, connection) { connection.relaying = true; next(); };
+exports.hook_rcpt = function (next) { next(OK); };
+exports.hook_get_mx = function (next) {
+  next(OK, { priority: 0, exchange: '127.0.0.1', port: Number(this.config.get('smtp.ini').main.relay) });
+};
+"""
 # The delivery agent of chasquid, which knows no relay.
 HAND_ON = '''#!/usr/bin/python3
 import smtplib, sys
@@ -60,18 +88,25 @@ SERVERS = {
     'exim': (['exim4-daemon-light'], '/var/spool/exim4', '/etc/exim4/exim4.conf', EXIM, 'chmod 644 /etc/exim4/exim4.conf', 'exim4 -bdf -q5s', ''),
     'opensmtpd': (['opensmtpd'], '/var/spool/smtpd', '/etc/smtpd.conf', OPENSMTPD, 'true', 'smtpd -d', 'smtpctl schedule all'),
     'chasquid': (['chasquid'], '/var/lib/chasquid', '/etc/chasquid/chasquid.conf', CHASQUID, 'true', 'setpriv --reuid=chasquid --regid=chasquid --clear-groups chasquid', ''),
+    'sendmail': (['sendmail-bin', 'sendmail-cf', 'm4'], '/var/spool/mqueue', '/etc/mail/mailroom.mc', SENDMAIL,
+                 'm4 /etc/mail/mailroom.mc >/etc/mail/sendmail.cf', '/usr/libexec/sendmail/sendmail -bD -q2s', ''),
+    'haraka': (['npm:Haraka'], '/opt/mail/queue', '/opt/mail/config/smtp.ini', HARAKA, 'true', '/opt/haraka/bin/haraka -c /opt/mail', ''),
 }
 
 
 def free_port():
-    with socket.create_server(('127.0.0.1', 0)) as server:
-        return server.getsockname()[1]
+    """Below those that the kernel gives to clients: it has to be free after each cut."""
+    while True:
+        port = random.randrange(10000, 30000)
+        with contextlib.suppress(OSError), socket.create_server(('127.0.0.1', port)):
+            return port
 
 
 class Packaged:
-    def __init__(self, machine, name):
+    def __init__(self, machine, name, server):
+        """`server` as in SERVERS."""
         self.machine, self.name, self.port = machine, name, free_port()
-        self.packages, self.queue, self.path, self.text, self.prepare, self.daemon, self.again = SERVERS[name]
+        self.packages, self.queue, self.path, self.text, self.prepare, self.daemon, self.again = server
         self.root = f'{machine.directory}/layer/root'
         self.log = open(f'{machine.directory}/server.log', 'ab+')
 
@@ -82,12 +117,23 @@ class Packaged:
         run('mount', '-t', 'overlay', '-o', f'lowerdir=/,upperdir={layer}/up,workdir={layer}/work', 'overlay', self.root)
         self._write('/usr/sbin/policy-rc.d', '#!/bin/sh\nexit 101\n', 0o755)
         self._write('/etc/hosts', f'127.0.0.1 relay.mailroom.test localhost {socket.gethostname()}\n')
-        done = self._inside('apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-unsafe-io ' + ' '.join(self.packages))
+        names = ' '.join(self.packages)
+        if names.startswith('npm:'):
+            done = self._inside(f'npm install --silent --global --prefix /opt/haraka {names[4:]} && npm ls --global --prefix /opt/haraka')
+        else:
+            done = self._inside(f'apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-unsafe-io -o Acquire::Retries=3 {names} >/tmp/log 2>&1 || '
+                                f'{{ cat /tmp/log; exit 1; }}; dpkg-query -W {names}')
         if done.returncode != 0:
-            raise AssertionError(f'{self.packages} cannot be installed: {done.stdout[-500:]}')
-        print(self._inside(f'dpkg-query -W {" ".join(self.packages)}').stdout.strip().replace('\n', ', '))
+            raise AssertionError(f'{names} cannot be installed: {done.stdout[-500:]}')
+        print(done.stdout.strip().replace('\n', ', '))
+        self._write('/etc/nsswitch.conf', 'hosts: files\npasswd: files\ngroup: files\n')  # nobody is asked for names
         if self.name == 'chasquid':
             self._make_chasquid()
+        if self.name == 'haraka':
+            self._inside('/opt/haraka/bin/haraka -i /opt/mail')
+            for place, text in (('config/me', 'relay.mailroom.test\n'), ('config/plugins', 'take\n'), ('config/outbound.ini', 'temp_fail_intervals=1s*1000\n'), ('plugins/take.js', HARAKA_PLUGIN)):
+                os.makedirs(os.path.dirname(f'{self.root}/opt/mail/{place}'), exist_ok=True)
+                self._write(f'/opt/mail/{place}', text)
         os.makedirs(self.root + self.queue, 0o711, exist_ok=True)  # of OpenSMTPD its first start makes it
         run('cp', '-a', self.root + self.queue, f'{self.machine.root}/queue')
 
@@ -128,6 +174,10 @@ class Packaged:
         if self.again:
             first = self.machine.start('sh', '-c', f'sleep 3; exec chroot /proc/$(pgrep -o smtpd)/root {self.again}', stdout=self.log, stderr=self.log)
             eventually(lambda: first.poll() is not None, 20)
+
+    def said(self):
+        self.log.seek(0)
+        return self.log.read()[-2000:].decode(errors='replace')
 
     def waiting(self):
         texts = []

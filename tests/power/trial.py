@@ -9,15 +9,16 @@ import time
 
 from breakages import BREAKAGES
 from commands import Applied, Forgotten, Migrated
-from companies import Bounces, HttpDoor, Lines, Outcomes
+from companies import HttpDoor, Lines, Outcomes
 from disk_faults import DiskFaults
 from forgetful_disk import LOSSES, PATIENCE
 from machine import Machine, eventually, finish, run
 from parties import Promises, Relay, SmtpClient, SpoolClients, SqlClient
 from receivers import Receiver
+from reports import Bounces, Mailbox
 from standby import Standby
 
-COMPANIES = {'http': HttpDoor, 'lines': Lines, 'outcomes': Outcomes, 'bounces': Bounces, 'forget': Forgotten, 'apply': Applied, 'migrate': Migrated}
+COMPANIES = {'http': HttpDoor, 'lines': Lines, 'outcomes': Outcomes, 'bounces': Bounces, 'imap': Mailbox, 'forget': Forgotten, 'apply': Applied, 'migrate': Migrated}
 SETTINGS = {'fsync': ['fsync=off'], 'commit': ['synchronous_commit=off']}
 BATCH = 10
 SENDERS = 2
@@ -45,7 +46,10 @@ class Trial:
             self.relay = Receiver(collections.defaultdict(list))
             self.environment.update(self._provider(arguments.relay))
         names = arguments.companies if broken is None else [BREAKAGES[broken][1]]
-        self.companies = [COMPANIES[name](self) for name in names if name != 'none']
+        for name in names:
+            if name != 'none' and not COMPANIES[name].is_possible():
+                print(f'NOT RUN: power cuts with {name}: a program that it needs is not installed')
+        self.companies = [COMPANIES[name](self) for name in names if name != 'none' and COMPANIES[name].is_possible()]
         preload = self._library() if broken == 'directory' else ''
         # At this address is nobody: each mail goes through the spool.
         away = dict(self.environment, MAILROOM_SUBMISSION_LISTEN=f'{self.sockets}/nobody=shop')
@@ -233,10 +237,17 @@ class Trial:
         if sum(repeated.values()) > most:
             kinds = collections.Counter(name.partition('-')[0] for name, mails in taken.items() if len(mails) > 1)
             found.append(f'more than a batch of each sender is mailed twice at a cut: {dict(kinds)}')
+        refused = {code: count for code, count in self.refusals().items() if code >= 500}
+        if refused:
+            found.append(f'clients by SMTP were refused for good: {refused}')
         if self.arguments.relay != 'smtp':
             print(f'requests repeated with their key: {self.relay.repeated}')
             found += self.relay.wrong[:5]
         return [*found, *self.faults.unsaid(), *(problem for company in self.companies for problem in company.problems())]
+
+    def refusals(self):
+        """How often which code."""
+        return sum((client.refusals for client in self.clients[:2]), collections.Counter())
 
     def broken_files(self):
         self.step('the check of the files')
@@ -251,6 +262,8 @@ class Trial:
         self.step('the end')
         if self.standby is not None:
             self.standby.close()
+        for company in self.companies:
+            company.close()
         self.machine.close()
         self.relay.close()
         if self.arguments.verbose or self.arguments.fault:
@@ -267,4 +280,4 @@ class Trial:
         said = collections.Counter(re.sub(r'[^ ]*mailroom-power[^ ]*|\d+', '…', line.partition(' ')[2]) for line in lines if re.search(' (warn|error) ', line))
         for line, count in said.most_common(12):
             print(f'{count:5} {line[:200]}')
-        print('replies to clients by SMTP:', dict(sum((client.refusals for client in self.clients[:2]), collections.Counter())))
+        print('refusals to clients by SMTP:', dict(self.refusals()))

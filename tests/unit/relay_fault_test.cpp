@@ -98,4 +98,18 @@ TEST_CASE("a sender is refused for its address, or since the account is suspende
   CHECK(other.ends_with("ask the provider whether the account is suspended"));
 }
 
+TEST_CASE("a greeting tells of which relays a power cut loses mails") {
+  const std::vector<std::pair<std::string, std::string>> rows{
+      {"mx.example ESMTP OpenSMTPD", "OpenSMTPD"},
+      {"mx.example ESMTP chasquid", "chasquid"},
+      {"mx.example ESMTP Postfix (Debian/GNU)", ""},
+      {"mx.example ESMTP Exim 4.96 Sat, 28 Nov 2026 12:00:00 +0000", ""},
+      {"", ""},
+  };
+  for (const auto& [greeting, server] : rows) {
+    INFO(greeting);
+    CHECK(smtp::early_acknowledger(greeting) == server);
+  }
+}
+
 }  // namespace mailroom::test::relay_fault_test

@@ -41,6 +41,21 @@ carriers::SinkFinding judge_relay(const RelayUrl& relay, const RelayCheck& check
   return finding;
 }
 
+/// Says of which relays a power cut loses what they have taken. docs/reliability.md has the measurements.
+std::optional<carriers::SinkFinding> judge_acknowledgement(const RelayUrl& relay, const RelayCheck& check) {
+  const auto server = early_acknowledger(check.greeting);
+  if (server.empty()) return std::nullopt;
+  return carriers::SinkFinding{
+      .level = carriers::SinkFinding::Level::warning,
+      .reason = fmt::format(
+          "{} is {}, which answers 250 before a mail is on its disk: a power cut there loses mails "
+          "that count as sent",
+          relay.name(), server),
+      .hint =
+          "docs/reliability.md has what was measured of each mail server; mails of that time are sent again by "
+          "mailroom resend"};
+}
+
 /// The envelope of a mail of the configured sender, to nobody.
 std::optional<delivery::Envelope> sample_of(const mail::ConfiguredMail& mail) {
   if (!mail.from) return std::nullopt;
@@ -162,8 +177,16 @@ std::vector<carriers::SinkFinding> check_smtp(const config::RelayPath& path,
   for (const auto& relay : configured.relays) {
     const auto check = RelaySession(relay, configured.options).check(sample ? &*sample : nullptr);
     findings.push_back(judge_relay(relay, check, path));
+    if (auto early = judge_acknowledgement(relay, check)) findings.push_back(std::move(*early));
   }
   return findings;
+}
+
+std::string_view early_acknowledger(std::string_view greeting) {
+  constexpr std::array<std::string_view, 2> servers{"OpenSMTPD", "chasquid"};
+  const auto* const found = std::ranges::find_if(
+      servers, [&](const auto server) { return greeting.find(server) != std::string_view::npos; });
+  return found == servers.end() ? std::string_view() : *found;
 }
 
 std::string problem_of(const RelayCheck& check) {

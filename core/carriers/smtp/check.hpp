@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "carriers/carriers.hpp"
@@ -14,6 +15,9 @@ namespace mailroom::smtp {
 /// Connects to each relay, logs in and names the sender, but no recipient.
 std::vector<carriers::SinkFinding> check_smtp(const config::RelayPath& path,
                                               const mail::ConfiguredMail& mail);
+
+/// The mail server that `greeting` names, if it answers 250 before a mail is on its disk; else empty.
+std::string_view early_acknowledger(std::string_view greeting);
 
 /// What is wrong, as a predicate of the relay: `cannot be reached`.
 std::string problem_of(const RelayCheck& check);

@@ -92,6 +92,7 @@ void Dialogue::received(std::string_view line) {
     return;
   }
   exchange_.code = reply_.code();
+  if (exchange_.step == SmtpStep::connect) greeting_ = reply_.text();
   // RFC 3207, section 4: from 220 on both speak TLS.
   if (exchange_.step == SmtpStep::starttls && exchange_.code == 220) is_plain_ = false;
   if (exchange_.step == SmtpStep::auth && exchange_.code / 100 == 2) authenticated_ = true;

@@ -56,6 +56,8 @@ class Dialogue {
 
   const SmtpExchange& exchange() const { return exchange_; }
   const delivery::ReplyReader& reply() const { return reply_; }
+  /// What the relay said first on this connection.
+  const std::string& greeting() const { return greeting_; }
   /// True if several commands may be sent at once (RFC 2920).
   bool offers_pipelining() const { return offers_pipelining_; }
   bool offers_dsn() const { return offers_dsn_; }
@@ -79,6 +81,7 @@ class Dialogue {
 
   // The connection.
   int mails_ = 0;
+  std::string greeting_;
   bool is_plain_ = false;
   bool replaces_refusal_ = false;  ///< the next reply does, which is one to HELO
   bool authenticated_ = false;

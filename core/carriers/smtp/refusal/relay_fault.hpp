@@ -35,6 +35,7 @@ struct RelayCheck {
   std::string reply;  ///< its text, or why there was none: as Answer::reply
   bool encrypted = false;
   std::string hello_name;  ///< in EHLO
+  std::string greeting{};  ///< of the relay
 };
 
 /// Why a relay refuses a command that is not AUTH.

@@ -53,7 +53,8 @@ RelayCheck RelayAttempts::check(const delivery::Envelope* sample) {
           .code = has_reply ? exchange.code : 0,
           .reply = delivery::recorded_reply(text, login_.secrets()),
           .encrypted = requires_tls(url, options_),
-          .hello_name = options_.hello_name};
+          .hello_name = options_.hello_name,
+          .greeting = dialogue_.greeting()};
 }
 
 }  // namespace mailroom::smtp

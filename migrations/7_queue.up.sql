@@ -115,6 +115,8 @@ CREATE TABLE mailroom_deliveries (
     reply            text,
     message_id       text,
     earlier_attempts jsonb,
+    content_hash     bytea,
+    templates        text,
     PRIMARY KEY (queue, token),
     CHECK (not_before IS NULL OR state = 'deferred')
 ) WITH (fillfactor = 80);
@@ -137,7 +139,11 @@ COMMENT ON COLUMN mailroom_deliveries.reply IS 'its answer, or the reason of the
 COMMENT ON COLUMN mailroom_deliveries.message_id IS
     'the Message-ID of the last mail, without angle brackets; null if none was made, or its provider replaces it and does not tell';
 COMMENT ON COLUMN mailroom_deliveries.earlier_attempts IS
-    'outcomes of earlier attempts, oldest first: at, answered_at, state, batch, sink, address, code, reply, message_id; null if there was none; a trigger adds them';
+    'outcomes of earlier attempts, oldest first: at, answered_at, state, batch, sink, address, code, reply, message_id, content_hash in hex, templates; null if there was none; a trigger adds them';
+COMMENT ON COLUMN mailroom_deliveries.content_hash IS
+    'SHA-256 of the last mail, header and body with CRLF as mailroom made it; null unless it was accepted or may have been, and with send.evidence off';
+COMMENT ON COLUMN mailroom_deliveries.templates IS
+    'the files that the last mail was made of: receipt.de.subject,receipt.txt; null for a mail without a template, and with send.evidence off';
 
 CREATE INDEX mailroom_deliveries_waiting_idx ON mailroom_deliveries (queue, not_before) WHERE not_before IS NOT NULL;
 CREATE INDEX mailroom_deliveries_last_at_idx ON mailroom_deliveries USING brin (last_at) WITH (pages_per_range = 16);

@@ -107,13 +107,24 @@ void add_counts_options(CommandSyntax& syntax, MessageOptions& options) {
 void add_list_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.number<std::int64_t>("--limit N", options.limit, {1, 100'000},
                               "show only the newest N, and say if there are more [100]");
-  add_message_selectors(syntax, options.selectors,
-                        " [24h, without --recipient, --reference and --state scheduled]");
+  add_message_selectors(
+      syntax, options.selectors,
+      " [24h, without --recipient, --reference, --queue-id, --message-id and --state scheduled]");
 }
 
 void add_show_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.texts("MESSAGE", options.names, "id or uuid of a message").required();
   syntax.flag("--raw", options.raw, "write the bytes of a raw mail instead");
+  syntax.flag("--rendered", options.rendered,
+              "make the mail again, write it, and say whether it is the one that was handed over");
+  syntax.text("--recipient ADDRESS", options.recipient, "with --rendered: the mail to ADDRESS");
+}
+
+void add_record_options(CommandSyntax& syntax, MessageOptions& options) {
+  syntax.texts("MESSAGE", options.names, "id or uuid of a message").required();
+  syntax.text("--to FILE", options.file, "write FILE, which is new: .html, a page that prints, or .json")
+      .required();
+  syntax.text("--recipient ADDRESS", options.recipient, "only what concerns the mail to ADDRESS");
 }
 
 void add_cancel_options(CommandSyntax& syntax, MessageOptions& options) {
@@ -140,6 +151,12 @@ void add_forget_options(CommandSyntax& syntax, MessageOptions& options) {
                "forget the messages with this reference");
   syntax.text("--reason TEXT", options.reason, "record TEXT as the reason, without the address");
   syntax.flag("--dry-run", options.dry_run, "show the plan and stop");
+}
+
+void add_export_options(CommandSyntax& syntax, MessageOptions& options) {
+  syntax.texts("ADDRESS", options.names, "an address, such as ada@example.org, or a mailbox with it")
+      .required();
+  syntax.text("--to FILE", options.file, "write FILE, which is new, as JSON").required();
 }
 
 void add_recipients(CommandSyntax& syntax, messages::NewMessage& message) {
@@ -201,10 +218,12 @@ constexpr Subcommand<MessageOptions, Context&> message_actions[] = {
     {"counts", "count the mails of today by role and domain, and what became of them", message_counts,
      add_counts_options},
     {"show", "show a message, and what became of it for each recipient", message_show, add_show_options},
+    {"record", "write all that is on record of a letter to a file", message_record, add_record_options},
     {"send", "send a message, as mailroom_send() does", message_send, add_send_options},
     {"cancel", "cancel messages that have not left; show the plan first", message_cancel, add_cancel_options},
     {"reschedule", "move messages that wait for their time to another one; show the plan first",
      message_reschedule, add_reschedule_options},
+    {"export", "write all that is on record of an address to a file", message_export, add_export_options},
     {"forget", "remove an address from everything on record, for good; show the plan first", message_forget,
      add_forget_options},
 };
@@ -218,7 +237,7 @@ Run add_message(CommandSyntax& syntax) {
 }  // namespace
 
 const Command message_command{
-    "message", "list, count, show, send, cancel, reschedule and forget messages",
+    "message", "list, count, show, record, send, cancel, reschedule, export and forget messages",
     "Examples:\n"
     "  mailroom message send --to ada@example.org --subject Hello --text 'It works.'\n"
     "  mailroom message list --state deferred,rejected    what did not arrive\n"
@@ -228,7 +247,12 @@ const Command message_command{
     "recipients gets a mail of his own, with a state of its own: scheduled before its time, then a word of docs/outcomes.md, or "
     "cancelled or replaced.\n\n"
     "list shows the newest messages that match all selectors, and says on stderr if --limit leaves older ones out. show says what a message asks for, and, for each recipient and "
-    "queue, the state, the attempts and the last answer; it shows the data of a template, but not the text of a mail. roles shows "
+    "queue, the state, the attempts and the last answer; it shows the data of a template, but not the text of a mail. "
+    "With --rendered it makes a mail that was handed over again, from the message and the templates, settings and key of today, and compares its "
+    "SHA-256 with the one on record (send.evidence): exit status 1 if they differ, with the likely reason on stderr. The hash covers header and "
+    "body as mailroom made them, not what a relay adds, nor the form in which a provider takes a mail. A mail whose content was removed "
+    "cannot be made again: its hash stays. record writes request, mails, hashes, the words of relays and the history "
+    "to a file, for somebody who asks for evidence. roles shows "
     "how many messages each role has asked for, in all, in the last hour, and in the busiest one. Its --limit sets how many mails a role "
     "may ask for, whichever way; a group, its members together. A mail to three recipients is three, and one that is refused is to be asked for later.\n\n"
     "send calls mailroom_send(), which refuses what cannot be a mail; the message leaves with the next batch of a sender. "
@@ -241,6 +265,9 @@ const Command message_command{
     "what waits of an action in seconds. A mail that a consumer is just sending may still leave. Links of what is cancelled no longer work. A role that may not update "
     "mailroom_messages cancels what it, or a role that it is a member of, has asked for.\n\n"
     "reschedule moves messages that still wait for their time; what is due already is to be cancelled and asked for again. The history has who cancelled or moved what others had asked for, and, with --reason, also his own.\n\n"
+    "export writes what forget would find to a file, for a person who asks what is on record of him: messages with their content while it is kept, "
+    "deliveries, what came back, suppressions and topics that he left, operations, accounts. Other recipients are not in it, nor the content of "
+    "messages to others that name him, nor other addresses in the words of relays and operators.\n\n"
     "forget removes an address from every row that mailroom has written: it cancels what waits for the person, and removes the "
     "address, the content that nobody else is to get, the reference, the key, and the words of relays. Messages to others lose "
     "it too, as a sender, a reply-to or a header, with their content if that names it, once they can be sent no more; one that "

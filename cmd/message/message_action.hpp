@@ -47,6 +47,9 @@ struct MessageOptions {
   std::string reason{};
   bool dry_run = false;
   bool raw = false;
+  bool rendered = false;
+  std::string recipient{};  ///< of one mail of a message; empty for all
+  std::string file{};       ///< that is written
 };
 
 // The commands of message; message.cpp describes them.
@@ -54,10 +57,16 @@ ExitCode message_list(const MessageOptions& options, Context& context);
 ExitCode message_roles(const MessageOptions& options, Context& context);
 ExitCode message_counts(const MessageOptions& options, Context& context);
 ExitCode message_show(const MessageOptions& options, Context& context);
+ExitCode message_record(const MessageOptions& options, Context& context);
+ExitCode message_export(const MessageOptions& options, Context& context);
 ExitCode message_send(const MessageOptions& options, Context& context);
 ExitCode message_cancel(const MessageOptions& options, Context& context);
 ExitCode message_reschedule(const MessageOptions& options, Context& context);
 ExitCode message_forget(const MessageOptions& options, Context& context);
+
+/// show --rendered. Throws Error(unusable) if no mail of `message` was handed over, or it cannot be made.
+ExitCode message_show_rendered(const MessageOptions& options, Context& context, db::Connection& connection,
+                               std::int64_t message);
 
 /// A word of message counts --by. Throws Error(usage).
 messages::CountedBy parse_counted_by(const std::string& text);
@@ -69,8 +78,8 @@ Moment read_send_after(const std::string& text, Moment now);
 /// `command` has for it.
 void check_names(const std::vector<std::string>& names, const std::string& command);
 
-/// Reads the times by the server's clock. With `limits_age` it begins a day ago without a time, a recipient
-/// or a reference, unless it is about what is scheduled, however old.
+/// Reads the times by the server's clock. With `limits_age` it begins a day ago without a time, a recipient,
+/// a reference or an id of a mail, unless it is about what is scheduled, however old.
 messages::MessageSelection read_selectors(db::Connection& connection, const MessageSelectors& selectors,
                                           bool limits_age);
 

@@ -18,8 +18,9 @@ messages::MessageSelection read_selectors(db::Connection& connection, const Mess
   if (!selectors.since.empty()) selection.since = period.since;
   if (!selectors.until.empty()) selection.until = period.until;
   const bool is_of_schedule = selection.states == std::vector<std::string>{"scheduled"};
+  const bool is_of_one_mail = !selection.mail.queue_ids.empty() || !selection.mail.message_ids.empty();
   if (limits_age && selectors.since.empty() && selection.recipients.empty() && selection.references.empty() &&
-      !is_of_schedule)
+      !is_of_schedule && !is_of_one_mail)
     selection.since = now - std::chrono::days(1);
   return selection;
 }
@@ -73,8 +74,15 @@ ExitCode message_show(const MessageOptions& options, Context& context) {
   std::vector<std::int64_t> ids;
   for (const auto& name : options.names)
     ids.push_back(messages::message_named(*connection, name));
+  const auto require_one = [&](const char* option) {
+    if (ids.size() > 1) throw Error(ExitCode::usage, fmt::format("{} is for one message", option));
+  };
+  if (options.rendered) {
+    require_one("--rendered");
+    return message_show_rendered(options, context, *connection, ids.front());
+  }
   if (options.raw) {
-    if (ids.size() > 1) throw Error(ExitCode::usage, "--raw is for one message");
+    require_one("--raw");
     context.out().write(messages::read_raw_mail(*connection, ids.front()));
     return ExitCode::done;
   }

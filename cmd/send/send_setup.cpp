@@ -88,6 +88,7 @@ std::shared_ptr<const compose::MailProfiles> configured_profiles(const config::S
   };
   const auto profiles = std::make_shared<compose::MailProfiles>(
       compose::MailProfiles::Entry{.writer = sending_writer(settings), .lane = 0});
+  if (settings.send.evidence) profiles->record_evidence();
   for (const auto& profile : settings.profiles) {
     const auto lane = std::ranges::find(lanes, profile.send.path) - lanes.begin();
     profiles->add(profile.name, {.writer = sending_writer(config::with_profile(settings, profile.name)),

@@ -49,6 +49,9 @@ constexpr std::array examples_by_path{
     PathAndExamples{"mailroom message counts",
                     "  mailroom message counts                      today, by role and domain\n"
                     "  mailroom message counts --by action,day --since 7d    what part was rejected\n"},
+    PathAndExamples{"mailroom message export",
+                    "  mailroom message export ada@example.org --to ada.json\n"
+                    "  mailroom message export 'Ada <ada@example.org>' --to /root/ada.json\n"},
     PathAndExamples{"mailroom message forget",
                     "  mailroom message forget ada@example.org --dry-run\n"
                     "  mailroom message forget ada@example.org --reason 'ticket 17'\n"},
@@ -56,6 +59,9 @@ constexpr std::array examples_by_path{
                     "  mailroom message list --state deferred,rejected    what did not arrive\n"
                     "  mailroom message list --domain big.example --since 2h\n"
                     "  mailroom message list --queue-id 4Xk2Z1    the relay's id of a mail\n"},
+    PathAndExamples{"mailroom message record",
+                    "  mailroom message record 17 --to letter.html    a page that prints\n"
+                    "  mailroom message record 17 --to letter.json --recipient ada@example.org\n"},
     PathAndExamples{"mailroom message reschedule",
                     "  mailroom message reschedule 17 --send-after 2h\n"
                     "  mailroom message reschedule --action newsletter --send-after 2026-12-01\n"},
@@ -67,6 +73,7 @@ constexpr std::array examples_by_path{
                     "  mailroom message send --to ada@example.org --template receipt --data '{}'\n"},
     PathAndExamples{"mailroom message show",
                     "  mailroom message show 17\n"
+                    "  mailroom message show 17 --rendered > mail.eml    is it what was handed over?\n"
                     "  mailroom message show 17 --raw > mail.eml    the bytes of a raw mail\n"},
     PathAndExamples{"mailroom migrate baseline",
                     "  mailroom migrate baseline 8 --dry-run\n"

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::array<ExitStatus, 12> statuses{{
     {"0", "done", ""},
-    {"1", "failed: the server refused a statement, row security hides rows, or something unexpected",
+    {"1",
+     "failed: the server refused a statement, row security hides rows, something unexpected; message show --rendered, if the mail differs from the one on record",
      "read the message"},
     {"2", "the command line is wrong: a command, an option or its value",
      "the hint names the option that was probably meant"},

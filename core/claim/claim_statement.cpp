@@ -50,7 +50,8 @@ bool continues(const TokenOutcome& first, const TokenOutcome& second) {
          first.wait == second.wait && first.answered_at == second.answered_at && first.code == second.code &&
          first.sink == second.sink && first.address == second.address &&
          first.counted_as == second.counted_as && first.reply == second.reply &&
-         first.message_id == second.message_id;
+         first.message_id == second.message_id && first.content_hash == second.content_hash &&
+         first.templates == second.templates;
 }
 
 /// Adds an object for the tokens from that of `outcome` to `last`. Written without a tree of objects, which
@@ -71,6 +72,9 @@ void append_outcome(std::string& text, const TokenOutcome& outcome, std::int64_t
     append_format(text, R"(,"counted_as":{})", json_text(nlohmann::json(outcome.counted_as)));
   if (!outcome.message_id.empty())
     append_format(text, R"(,"message_id":{})", json_text(nlohmann::json(outcome.message_id)));
+  if (!outcome.content_hash.empty()) append_format(text, R"(,"content_hash":"{}")", outcome.content_hash);
+  if (!outcome.templates.empty())
+    append_format(text, R"(,"templates":{})", json_text(nlohmann::json(outcome.templates)));
   if (outcome.code != 0) append_format(text, R"(,"code":{})", outcome.code);
   if (!outcome.reply.empty()) append_format(text, R"(,"reply":{})", json_text(nlohmann::json(outcome.reply)));
   text += "}";

@@ -56,6 +56,8 @@ struct TokenOutcome {
   std::string address{};                  ///< to which it was mailed; empty for a line
   std::string counted_as{};               ///< TokenRow::counted_as
   std::string message_id{};               ///< of the mail; empty if there is none, or nobody tells
+  std::string content_hash{};             ///< of the mail, in hex; empty unless it may have been accepted
+  std::string templates{};                ///< the files that the mail was made of, by comma; may be empty
   int code = 0;                           ///< of the answer; 0 for none
   std::string reply{};  ///< printable: the answer, or the reason; empty leaves the last answer on record
 };

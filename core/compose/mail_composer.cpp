@@ -8,7 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "base/encoded_text.hpp"
 #include "base/printable.hpp"
+#include "crypto/digest.hpp"
 
 namespace mailroom::compose {
 namespace {
@@ -78,6 +80,7 @@ delivery::Composer::Added MailComposer::add(const claim::TokenRow& row, std::str
   if (auto* refusal = std::get_if<mail::Refusal>(&written)) return std::move(*refusal);
   auto& mail = std::get<WrittenMail>(written);
   delivery::Composed composed;
+  const auto hash = profiles_->records_evidence() ? hex_text(crypto::sha256({mail.message})) : std::string();
   composed.bytes = std::move(mail.message);
   composed.lane = profile.lane;
   composed.message.queue = queue_;
@@ -92,7 +95,9 @@ delivery::Composer::Added MailComposer::add(const claim::TokenRow& row, std::str
                              .text = std::string(token),
                              .address = composed.message.envelope.to,
                              .dated = row.dated(),
-                             .message_id = std::move(mail.message_id)});
+                             .message_id = std::move(mail.message_id),
+                             .content_hash = hash,
+                             .templates = profiles_->records_evidence() ? std::move(mail.templates) : ""});
   return composed;
 }
 

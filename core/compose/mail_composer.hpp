@@ -26,6 +26,9 @@ class MailProfiles {
   /// `of_default`: of mails that name no profile, or `default`.
   explicit MailProfiles(Entry of_default) : default_(std::move(of_default)) {}
   void add(const std::string& name, Entry entry) { others_[name] = std::move(entry); }
+  /// The SHA-256 of each mail and the files of its template are recorded.
+  void record_evidence() { records_evidence_ = true; }
+  bool records_evidence() const { return records_evidence_; }
 
   /// The profile of a token's mail; null if the configuration has none of that name.
   const Entry* find(const claim::TokenRow& row) const;
@@ -37,6 +40,7 @@ class MailProfiles {
  private:
   Entry default_;
   std::map<std::string, Entry, std::less<>> others_;
+  bool records_evidence_ = false;
 };
 
 /// Writes the mail of each token at once.

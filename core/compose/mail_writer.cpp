@@ -160,7 +160,8 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write(MailDraft draft, cons
   return WrittenMail{.envelope = envelope_of(draft, to),
                      .subject = std::move(draft.content.subject),
                      .message = std::move(message),
-                     .message_id = builder_.message_id(draft.content)};
+                     .message_id = builder_.message_id(draft.content),
+                     .templates = std::move(draft.files)};
 }
 
 bool MailWriter::has_subscription(const claim::TokenRow& row) const {
@@ -246,6 +247,7 @@ std::optional<mail::Refusal> MailWriter::render(MailDraft& draft) const {
   if (draft.content.subject.empty()) draft.content.subject = std::move(mail.subject);
   draft.content.text = std::move(mail.text);
   draft.content.html = std::move(mail.html);
+  draft.files = std::move(mail.files);
   return std::nullopt;
 }
 

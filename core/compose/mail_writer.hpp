@@ -29,6 +29,7 @@ struct WrittenMail {
   std::string subject;       ///< as its reader sees it
   std::string message;       ///< header and body with CRLF line ends
   std::string message_id{};  ///< without angle brackets; or empty
+  std::string templates{};   ///< the files that it was made of, by comma; empty without a template
   bool is_raw = false;       ///< its program has made it
 };
 
@@ -41,6 +42,7 @@ struct MailDraft {
   std::string data{};           ///< of the message: an object of JSON, or empty
   templates::DataFor purpose = templates::DataFor::sending;
   templates::TemplateValues values{};  ///< without the link, which the writer makes of the token
+  std::string files{};                 ///< what the template is made of, once it is rendered
 };
 
 /// Writes the mail of a token, and of its message, if it has one. Two calls with the same queue and token

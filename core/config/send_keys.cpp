@@ -180,6 +180,9 @@ std::vector<KeyEntry> mail_keys() {
       KeyEntry{"send.supersede", "MAILROOM_SEND_SUPERSEDE", "true",
                "of several recovery tokens of an account that wait, mail only the newest",
                into(&SendSettings::supersede, parse_switch)},
+      KeyEntry{"send.evidence", "MAILROOM_SEND_EVIDENCE", "true",
+               "record the SHA-256 of each mail that a relay accepts, and the files of its template",
+               into(&SendSettings::evidence, parse_switch)},
       KeyEntry{"send.throttled_by", "MAILROOM_SEND_THROTTLED_BY", "",
                "texts in a relay's answers that ask for a lower rate, besides those in docs/smtp.md",
                as_written(&RelayPath::throttled_by)}

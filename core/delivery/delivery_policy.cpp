@@ -253,6 +253,8 @@ claim::TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token,
   if (outcome.sink.empty()) return outcome;
   outcome.address = token.address;
   outcome.message_id = answer.message_id.value_or(token.message_id);
+  outcome.templates = token.templates;
+  if (answer.verdict == Verdict::accepted || outcome.unknowns > 0) outcome.content_hash = token.content_hash;
   return outcome;
 }
 

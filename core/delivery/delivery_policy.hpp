@@ -22,8 +22,8 @@ struct DeliveryPolicy {
   config::WhenUnknown when_unknown = config::WhenUnknown::resend;
   bool supersede = true;  ///< mail only the newest of several recovery tokens of an account
   std::optional<config::Rate> per_recipient{};  ///< how many mails of a queue an address may get
-  int resends = 1;             ///< with WhenUnknown::resend: how often a token is delivered again
-  bool is_recognised = false;  ///< the receiver recognises what a batch that was cut off has sent
+  int resends = 1;                ///< with WhenUnknown::resend: how often a token is delivered again
+  bool is_recognised = false;     ///< the receiver recognises what a batch that was cut off has sent
 };
 
 /// What is known of a token before an attempt.
@@ -48,10 +48,12 @@ struct DeliveryHistory {
 /// A token of a message, and what its answer is judged by.
 struct ComposedToken {
   DeliveryHistory history;
-  std::string text;          ///< which no answer may repeat
-  std::string address{};     ///< to which its message is mailed; empty for a line
-  std::int64_t dated = 0;    ///< since when it has been due, in seconds since 1970
-  std::string message_id{};  ///< of its mail; empty for a line
+  std::string text;            ///< which no answer may repeat
+  std::string address{};       ///< to which its message is mailed; empty for a line
+  std::int64_t dated = 0;      ///< since when it has been due, in seconds since 1970
+  std::string message_id{};    ///< of its mail; empty for a line
+  std::string content_hash{};  ///< SHA-256 of its mail, in hex; empty if that is not recorded
+  std::string templates{};     ///< the files that its mail was made of, by comma; may be empty
 };
 
 /// `take_overs`: earlier leases of the batch that may have mailed it.

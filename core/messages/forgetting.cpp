@@ -25,31 +25,6 @@ std::string json_escaped(std::string_view text) {
   return escaped;
 }
 
-/// In lower case: each in its one form, as it was typed, as it is mailed and with a domain that people read,
-/// and both as links and JSON have them.
-std::vector<std::string> addresses_of(const ForgetRequest& request) {
-  std::vector<std::string> all;
-  const auto add = [&](const std::string& address) {
-    if (std::ranges::find(all, address) == all.end()) all.push_back(address);
-  };
-  for (const auto& typed : request.addresses) {
-    const auto address = mail::address_of_mailbox(typed);
-    const auto parsed = mail::parse_address(address);
-    std::vector<std::string> forms{lower_case(address)};
-    if (const auto* mailed = std::get_if<mail::Address>(&parsed))
-      forms.insert(forms.end(), {mail::canonical_text(*mailed), lower_case(mailed->text()),
-                                 lower_case(mail::international_text(*mailed))});
-    for (const auto& form : forms) {
-      const auto at = form.rfind('@');
-      add(form);
-      add(lower_case(percent_encoded(form)));
-      add(form.substr(0, at) + "%40" + form.substr(at + 1));
-      add(json_escaped(form));
-    }
-  }
-  return all;
-}
-
 std::optional<std::string> reference_of(const ForgetRequest& request) {
   return request.reference.empty() ? std::nullopt : std::optional(request.reference);
 }
@@ -83,8 +58,31 @@ FROM marked)";
 
 }  // namespace
 
+std::vector<std::string> forms_of(const ForgetRequest& request) {
+  std::vector<std::string> all;
+  const auto add = [&](const std::string& address) {
+    if (std::ranges::find(all, address) == all.end()) all.push_back(address);
+  };
+  for (const auto& typed : request.addresses) {
+    const auto address = mail::address_of_mailbox(typed);
+    const auto parsed = mail::parse_address(address);
+    std::vector<std::string> forms{lower_case(address)};
+    if (const auto* mailed = std::get_if<mail::Address>(&parsed))
+      forms.insert(forms.end(), {mail::canonical_text(*mailed), lower_case(mailed->text()),
+                                 lower_case(mail::international_text(*mailed))});
+    for (const auto& form : forms) {
+      const auto at = form.rfind('@');
+      add(form);
+      add(lower_case(percent_encoded(form)));
+      add(form.substr(0, at) + "%40" + form.substr(at + 1));
+      add(json_escaped(form));
+    }
+  }
+  return all;
+}
+
 ForgetPlan plan_forgetting(db::Connection& connection, const ForgetRequest& request) {
-  const auto addresses = addresses_of(request);
+  const auto addresses = forms_of(request);
   const auto row = connection.run(plan_sql, db::array_text(addresses), reference_of(request),
                                   db::array_text(raw_mails_naming(connection, addresses)))[0];
   return {.messages = row.number("messages"),
@@ -101,7 +99,7 @@ ForgetPlan plan_forgetting(db::Connection& connection, const ForgetRequest& requ
 Forgotten forget(db::Connection& connection, const ForgetRequest& request,
                  const queue::OperationAuthor& author) {
   Forgotten forgotten;
-  const auto searched = addresses_of(request);
+  const auto searched = forms_of(request);
   const auto raw = db::array_text(raw_mails_naming(connection, searched));
   connection.transact([&](pqxx::work& transaction) {
     queue::set_author(transaction, author);

@@ -19,6 +19,10 @@ struct ForgetRequest {
   std::string reference;               ///< empty for none
 };
 
+/// The forms in which the addresses are looked for, in lower case: each in its one form, as it was typed, as
+/// it is mailed and with a domain that people read, and all of these as links and JSON have them.
+std::vector<std::string> forms_of(const ForgetRequest& request);
+
 /// What forgetting would do.
 struct ForgetPlan {
   std::int64_t messages = 0;

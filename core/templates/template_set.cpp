@@ -97,6 +97,9 @@ std::variant<RenderedMail, mail::Refusal> TemplateSet::render(const TemplateChoi
   mail.text = rendered(chosen.text, MailPart::text);
   mail.html = rendered(chosen.html, MailPart::html);
   if (refusal) return std::move(*refusal);
+  for (const auto* part : {chosen.subject, chosen.text, chosen.html}) {
+    if (part != nullptr) mail.files += (mail.files.empty() ? "" : ",") + part->file;
+  }
   return mail;
 }
 

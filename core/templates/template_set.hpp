@@ -31,6 +31,8 @@ struct RenderedMail {
   std::string subject;
   std::optional<std::string> text;
   std::optional<std::string> html;
+  /// What its parts were made of, by comma: `receipt.de.subject,receipt.txt`.
+  std::string files{};
 };
 
 /// A template by its name, and the reader's locale, which may be empty.

@@ -4,7 +4,8 @@
 -- it expires, or a quarter of its life, is expired. It has no SET clause, so that queries inline it.
 CREATE OR REPLACE FUNCTION mailroom_outcome_records(p_ids int8multirange, p_outcomes jsonb, p_now timestamptz)
 RETURNS TABLE (token bigint, state text, attempts integer, unknowns integer, not_before timestamptz, accepted_at timestamptz,
-               answered_at timestamptz, sink text, address text, code integer, reply text, counted_as text, message_id text)
+               answered_at timestamptz, sink text, address text, code integer, reply text, counted_as text, message_id text,
+               content_hash bytea, templates text)
 LANGUAGE sql STABLE AS $$
     SELECT g.id, s.state, coalesce(o.attempts, 0), coalesce(o.unknowns, 0),
            CASE WHEN s.state = 'deferred' THEN p_now + o.wait * interval '1 second' END,
@@ -12,10 +13,11 @@ LANGUAGE sql STABLE AS $$
            CASE WHEN x.is_deleted THEN NULL ELSE o.sink END, CASE WHEN x.is_deleted THEN NULL ELSE o.address END,
            CASE WHEN x.is_deleted THEN NULL ELSE o.code END,
            CASE WHEN x.is_deleted THEN 'the token was deleted' ELSE o.reply END,
-           CASE WHEN s.state = 'accepted' OR o.unknowns > 0 THEN o.counted_as END, o.message_id
+           CASE WHEN s.state = 'accepted' OR o.unknowns > 0 THEN o.counted_as END, o.message_id,
+           decode(o.content_hash, 'hex'), o.templates
     FROM jsonb_to_recordset(p_outcomes) o (first bigint, last bigint, state text, attempts integer, unknowns integer,
                                            wait double precision, ago double precision, sink text, address text,
-                                           code integer, reply text, counted_as text, message_id text),
+                                           code integer, reply text, counted_as text, message_id text, content_hash text, templates text),
     LATERAL generate_series(o.first, o.last) g (id),
     LATERAL (SELECT CASE
         WHEN o.state <> 'deferred' THEN o.state
@@ -33,6 +35,8 @@ CREATE OR REPLACE FUNCTION mailroom_kept_outcome(p_delivery mailroom_deliveries)
         'at', p_delivery.last_at, 'answered_at', p_delivery.answered_at, 'state', p_delivery.state, 'batch', p_delivery.batch,
         'sink', p_delivery.sink, 'address', p_delivery.address, 'code', p_delivery.code, 'reply', p_delivery.reply,
         'message_id', p_delivery.message_id)
+        || CASE WHEN num_nonnulls(p_delivery.content_hash, p_delivery.templates) = 0 THEN '{}' ELSE jsonb_strip_nulls(jsonb_build_object(
+            'content_hash', encode(p_delivery.content_hash, 'hex'), 'templates', p_delivery.templates)) END
 $$;
 
 -- Keeps the outcome of a delivery that another replaces: it is added to earlier_attempts, whatever statement brings the
@@ -79,16 +83,18 @@ BEGIN
     IF NOT EXISTS (SELECT FROM mailroom_deliveries d
                    WHERE d.queue = p_queue AND d.token >= lower(p_ids) AND d.token < upper(p_ids)) THEN
         INSERT INTO mailroom_deliveries (queue, token, state, attempts, unknowns, not_before, batch, first_at, last_at,
-                                         accepted_at, answered_at, sink, address, code, reply, counted_as, message_id)
+                                         accepted_at, answered_at, sink, address, code, reply, counted_as, message_id, content_hash,
+                                         templates)
         SELECT p_queue, r.token, r.state, r.attempts, r.unknowns, r.not_before, p_batch, v_now, v_now,
-               r.accepted_at, r.answered_at, r.sink, r.address, r.code, r.reply, r.counted_as, r.message_id
+               r.accepted_at, r.answered_at, r.sink, r.address, r.code, r.reply, r.counted_as, r.message_id, r.content_hash, r.templates
         FROM mailroom_outcome_records(p_ids, p_outcomes, v_now) r;
         RETURN;
     END IF;
     INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, unknowns, not_before, batch, first_at, last_at,
-                                          accepted_at, answered_at, sink, address, code, reply, counted_as, message_id)
+                                          accepted_at, answered_at, sink, address, code, reply, counted_as, message_id, content_hash,
+                                          templates)
     SELECT p_queue, r.token, r.state, r.attempts, r.unknowns, r.not_before, p_batch, v_now, v_now,
-           r.accepted_at, r.answered_at, r.sink, r.address, r.code, r.reply, r.counted_as, r.message_id
+           r.accepted_at, r.answered_at, r.sink, r.address, r.code, r.reply, r.counted_as, r.message_id, r.content_hash, r.templates
     FROM mailroom_outcome_records(p_ids, p_outcomes, v_now) r
     ON CONFLICT ON CONSTRAINT mailroom_deliveries_pkey DO UPDATE SET
         state = excluded.state, attempts = d.attempts + excluded.attempts, unknowns = d.unknowns + excluded.unknowns,
@@ -96,7 +102,9 @@ BEGIN
         accepted_at = coalesce(excluded.accepted_at, d.accepted_at), answered_at = excluded.answered_at,
         sink = excluded.sink, address = excluded.address, code = excluded.code, reply = excluded.reply,
         counted_as = coalesce(excluded.counted_as, d.counted_as),
-        message_id = CASE WHEN excluded.sink IS NULL THEN d.message_id ELSE excluded.message_id END
+        message_id = CASE WHEN excluded.sink IS NULL THEN d.message_id ELSE excluded.message_id END,
+        content_hash = CASE WHEN excluded.sink IS NULL THEN d.content_hash ELSE excluded.content_hash END,
+        templates = CASE WHEN excluded.sink IS NULL THEN d.templates ELSE excluded.templates END
     WHERE d.batch <= excluded.batch;
 END
 $$;
@@ -118,6 +126,7 @@ BEGIN
         state = r.state, attempts = d.attempts + r.attempts, not_before = NULL, last_at = v_now,
         accepted_at = coalesce(d.accepted_at, r.accepted_at), answered_at = r.answered_at, sink = r.sink, address = r.address,
         code = r.code, reply = r.reply, counted_as = coalesce(d.counted_as, r.counted_as), message_id = r.message_id,
+        content_hash = r.content_hash, templates = r.templates,
         earlier_attempts = coalesce(d.earlier_attempts, '[]')
             || (mailroom_kept_outcome(d) || jsonb_build_object('ended_by', v_attempt))
     FROM mailroom_outcome_records('{(,)}', p_receipt.outcomes, v_now) r
@@ -130,7 +139,8 @@ BEGIN
     SELECT p_queue, r.token, 'deferred', r.attempts, p_receipt.batch, v_now, v_now, r.accepted_at, r.counted_as, r.message_id,
            jsonb_build_array(v_attempt || jsonb_build_object(
                'at', v_now, 'answered_at', r.answered_at, 'state', r.state, 'sink', r.sink, 'address', r.address,
-               'code', r.code, 'reply', r.reply, 'message_id', r.message_id))
+               'code', r.code, 'reply', r.reply, 'message_id', r.message_id) || jsonb_strip_nulls(jsonb_build_object(
+                   'content_hash', encode(r.content_hash, 'hex'), 'templates', r.templates)))
     FROM mailroom_outcome_records('{(,)}', p_receipt.outcomes, v_now) r
     WHERE r.attempts + r.unknowns > 0 AND (r.token <@ p_open OR EXISTS (
         SELECT FROM mailroom_deliveries k WHERE k.queue = p_queue AND k.token = r.token))
@@ -159,7 +169,9 @@ BEGIN
             not_before = r.not_before, last_at = v_now, accepted_at = coalesce(r.accepted_at, d.accepted_at),
             answered_at = r.answered_at, sink = r.sink, address = r.address, code = r.code, reply = r.reply,
             counted_as = coalesce(r.counted_as, d.counted_as),
-            message_id = CASE WHEN r.sink IS NULL THEN d.message_id ELSE r.message_id END
+            message_id = CASE WHEN r.sink IS NULL THEN d.message_id ELSE r.message_id END,
+            content_hash = CASE WHEN r.sink IS NULL THEN d.content_hash ELSE r.content_hash END,
+            templates = CASE WHEN r.sink IS NULL THEN d.templates ELSE r.templates END
         FROM mailroom_outcome_records('{(,)}', p_outcomes, v_now) r
         WHERE d.queue = p_queue AND d.token = r.token AND d.batch = p_batch AND d.state = 'deferred' AND d.not_before IS NOT NULL
           AND (d.answered_at < coalesce(r.answered_at, v_now) - interval '5 seconds') IS NOT FALSE

@@ -230,6 +230,7 @@ BEGIN
     SET address = CASE WHEN NOT n.is_own THEN d.address END, counted_as = CASE WHEN NOT n.is_own THEN d.counted_as END,
         reply = CASE WHEN n.is_own OR mailroom_mentions(d.reply, p_addresses) THEN left(d.reply, 0) || '(forgotten)' ELSE d.reply END,
         message_id = CASE WHEN NOT (n.is_own OR mailroom_mentions(d.message_id, p_addresses)) THEN d.message_id END,
+        content_hash = CASE WHEN NOT n.is_own THEN d.content_hash END,
         earlier_attempts = mailroom_forgotten_attempts(d.earlier_attempts, n.is_own, p_addresses)
     FROM mailroom_deliveries e, LATERAL (
         SELECT coalesce(e.token = ANY (p_tokens) OR mailroom_canonical(e.address) = ANY (p_addresses) OR e.counted_as = ANY (p_addresses),
@@ -250,7 +251,7 @@ CREATE OR REPLACE FUNCTION mailroom_forgotten_attempts(p_attempts jsonb, p_is_ow
 LANGUAGE sql IMMUTABLE AS $$
     SELECT jsonb_agg(CASE
         WHEN NOT (n.is_own OR mailroom_mentions(x.e->>'reply', p_addresses)) THEN x.e
-        ELSE (CASE WHEN n.is_own THEN x.e - '{address,message_id}'::text[] ELSE x.e END)
+        ELSE (CASE WHEN n.is_own THEN x.e - '{address,message_id,content_hash}'::text[] ELSE x.e END)
              || CASE WHEN x.e->>'reply' IS NULL THEN '{}' ELSE '{"reply": "(forgotten)"}' END::jsonb END ORDER BY x.o)
     FROM jsonb_array_elements(p_attempts) WITH ORDINALITY x (e, o),
     LATERAL (SELECT p_is_own OR coalesce(mailroom_canonical(x.e->>'address') = ANY (p_addresses), false) AS is_own) n

@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/secret_file.hpp"
+#include "base/text.hpp"
 #include "cmd/config/shown_setting.hpp"
 #include "config/key_table.hpp"
 #include "crypto/digest.hpp"
@@ -89,6 +90,23 @@ std::int64_t count_changed(const Files& before, const Files& after) {
   });
 }
 
+/// The names of the files that were there before, without their directories.
+std::vector<std::string> vanished(const Files& before, const Files& after) {
+  std::vector<std::string> names;
+  for (const auto& [name, digest] : before) {
+    if (!after.contains(name)) names.push_back(std::filesystem::path(name).filename().string());
+  }
+  return names;
+}
+
+/// `2 changed, and receipt.de.txt is gone`: whoever read that file's locale gets another one.
+std::string templates_text(std::int64_t changed, const std::vector<std::string>& gone) {
+  auto text = fmt::format("{} changed", changed);
+  if (!gone.empty())
+    text += fmt::format(", and {} {} gone", joined(gone, ", "), gone.size() == 1 ? "is" : "are");
+  return text;
+}
+
 }  // namespace
 
 FileContents read_contents(const config::Settings& settings, bool mails) {
@@ -140,7 +158,8 @@ std::vector<consumer::SettingChange> changes_between(const FileContents& before,
     if (changed == 0) continue;
     consumer::SettingChange change;
     change.name = kind;
-    change.content = kind == "templates" ? fmt::format("{} changed", changed) : "changed";
+    change.content =
+        kind == "templates" ? templates_text(changed, vanished(of(before), of(after))) : "changed";
     changes.push_back(std::move(change));
   }
   return changes;

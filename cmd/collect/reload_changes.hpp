@@ -22,7 +22,8 @@ FileContents read_contents(const config::Settings& settings, bool mails);
 /// The settings whose values differ.
 std::vector<consumer::SettingChange> changes_between(const config::Settings& before,
                                                      const config::Settings& after);
-/// `templates: 2 changed`, `password: changed`, for the kinds of files that differ.
+/// `templates: 2 changed, and receipt.de.txt is gone`, `password: changed`, for the kinds of files that
+/// differ.
 std::vector<consumer::SettingChange> changes_between(const FileContents& before, const FileContents& after);
 
 }  // namespace mailroom::cmd

@@ -119,6 +119,9 @@ TEST_CASE("a reload is logged and recorded with what it took") {
   CHECK(count(shown(rig.database, {"audit"}), took) == 1);
   CHECK(count(shown(rig.database, {"tail", "--since", "1h"}), took) == 1);
   CHECK(sender.log().find("second") == std::string::npos);
+  std::filesystem::remove(directory.path() / "templates/recovery.txt");
+  reload(3);
+  CHECK(count(sender.log(), "templates: 1 changed, and recovery.txt is gone") == 1);
   CHECK(sender.stop() == 0);
 }
 

@@ -45,6 +45,29 @@ TEST_CASE("a relay that refuses for good is a failure, one that is down or busy 
   }
 }
 
+TEST_CASE(
+    "a twentieth that is rejected while others are taken is a warning that names actions and the last words") {
+  status::DeliveryStatus deliveries;
+  const auto with = [&](std::int64_t accepted, std::int64_t rejected) {
+    deliveries.last_hour = {{fate::Outcome::accepted, accepted}};
+    deliveries.rejected = {
+        .mails = rejected, .actions = "9 of import, 1 of message", .last = "550 5.1.1 no such user"};
+    return problems_of(deliveries);
+  };
+  CHECK(with(190, 10) == "warning many_rejections; ");
+  CHECK(with(191, 10).empty());
+  // Fewer are single mistakes; where nothing is accepted, another rule holds.
+  CHECK(with(9, 9).empty());
+  CHECK(with(0, 100).empty());
+  with(88, 12);
+  const auto found = health::judge_sinks(deliveries, true);
+  REQUIRE(found.size() == 1);
+  CHECK(
+      found[0].text ==
+      "the receiver rejected 12 mails within the last hour, 12 %, while it accepted 88: 9 of import, 1 of message. "
+      "Its last answer: 550 5.1.1 no such user");
+}
+
 TEST_CASE("nothing but refusals is a warning, and many for a minute are a failure") {
   using namespace std::chrono_literals;
   CHECK(problems_after(2, 30min).empty());

@@ -91,7 +91,8 @@ void add_mail_selectors(CommandSyntax& syntax, selection::MailSelectors& selecto
   add("--template NAME", selectors.templates, "of this template, or of an action that has it; repeatable");
   add("--subject TEXT", selectors.subjects, "whose subject has TEXT in it, in any case; repeatable");
   add("--locale LOCALE", selectors.locales, "asked for in this locale; repeatable");
-  add("--queue-id ID", selectors.queue_ids, "that the relay answered for with its id ID; repeatable");
+  add("--queue-id ID", selectors.queue_ids,
+      "that the relay answered for with its id ID: of a million mails it takes seconds; repeatable");
   syntax
       .value("--message-id ID", "with this Message-ID; repeatable",
              [&selectors](const std::string& text) {

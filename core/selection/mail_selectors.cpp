@@ -2,7 +2,9 @@
 
 #include "selection/mail_selectors.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
@@ -37,6 +39,41 @@ std::string delivery_sql(const MailSelectors& selectors, std::string_view parame
         texts_sql(parameter, "message_ids"));
   }
   return sql;
+}
+
+/// The message or the token that a Message-ID of mailroom names: `mailroom.AB12.m17.mailroom@app.example`.
+struct NamedMail {
+  bool is_message = false;
+  std::int64_t id = 0;
+};
+
+std::optional<NamedMail> mail_named(std::string_view message_id) {
+  constexpr std::string_view mark = ".mailroom@";
+  const auto end = message_id.rfind(mark);
+  if (end == std::string_view::npos) return std::nullopt;
+  auto number = message_id.substr(0, end);
+  const auto dot = number.rfind('.');
+  number.remove_prefix(dot == std::string_view::npos ? number.size() : dot + 1);
+  const bool is_message = number.starts_with('m');
+  if (is_message) number.remove_prefix(1);
+  const auto id = parse_number<std::int64_t>(number);
+  return id ? std::optional(NamedMail{is_message, *id}) : std::nullopt;
+}
+
+/// True if no index finds mails by this Message-ID: a provider has made it.
+bool is_of_provider(const std::string& message_id) {
+  return message_id.ends_with(".amazonses.com");
+}
+
+/// The ids of tokens that may have one of these Message-IDs, as SQL, by index: delivery_sql() decides.
+/// Empty if a provider has made one.
+std::string tokens_with_message_ids(const MailSelectors& selectors, std::string_view parameter) {
+  if (selectors.message_ids.empty() || std::ranges::any_of(selectors.message_ids, is_of_provider)) return {};
+  return fmt::format(
+      R"(ARRAY(SELECT v::bigint FROM jsonb_array_elements_text({0}::jsonb->'named_tokens') v
+    UNION SELECT k.id FROM tokens k WHERE k.message IN (SELECT v::bigint FROM jsonb_array_elements_text({0}::jsonb->'named_messages') v)
+    UNION SELECT d.token FROM mailroom_deliveries d WHERE d.message_id = ANY {1} AND d.message_id !~ '\.mailroom@|\.amazonses\.com$'))",
+      parameter, texts_sql(parameter, "message_ids"));
 }
 
 /// The clauses about the row `m` of messages alone.
@@ -78,10 +115,20 @@ void MailSelectors::write(nlohmann::json& object) const {
   add("locales", locales);
   add("queue_ids", queue_ids);
   add("message_ids", message_ids);
+  if (message_ids.empty()) return;
+  object["named_messages"] = nlohmann::json::array();
+  object["named_tokens"] = nlohmann::json::array();
+  for (const auto& id : message_ids) {
+    if (const auto named = mail_named(id))
+      object[named->is_message ? "named_messages" : "named_tokens"].push_back(named->id);
+  }
 }
 
 std::string MailSelectors::message_condition(std::string_view parameter) const {
   auto sql = content_sql(*this, parameter);
+  if (const auto tokens = tokens_with_message_ids(*this, parameter); !tokens.empty())
+    sql +=
+        fmt::format(" AND m.id = ANY (ARRAY(SELECT k.message FROM tokens k WHERE k.id = ANY ({})))", tokens);
   if (!domains.empty()) {
     sql += fmt::format(
         " AND EXISTS (SELECT FROM unnest(coalesce(m.recipients || m.cc || m.bcc, ARRAY[a.email])) r (mailbox) WHERE {})",
@@ -97,6 +144,8 @@ std::string MailSelectors::message_condition(std::string_view parameter) const {
 
 std::string MailSelectors::token_condition(std::string_view parameter, std::string_view queue) const {
   std::string sql;
+  if (const auto tokens = tokens_with_message_ids(*this, parameter); !tokens.empty())
+    sql += fmt::format(" AND t.id = ANY ({})", tokens);
   if (!domains.empty()) {
     sql +=
         " AND " +

@@ -122,7 +122,8 @@ bool has_link(const config::Settings& settings) {
 delivery::DeliveryPolicy delivery_policy(const config::Settings& settings) {
   return {.when_unknown = settings.send.when_unknown,
           .supersede = settings.send.supersede,
-          .per_recipient = settings.send.per_recipient};
+          .per_recipient = settings.send.per_recipient,
+          .suppress_refused = settings.send.suppress_refused};
 }
 
 std::shared_ptr<const compose::MailWriter> configured_writer(

@@ -51,7 +51,7 @@ bool continues(const TokenOutcome& first, const TokenOutcome& second) {
          first.sink == second.sink && first.address == second.address &&
          first.counted_as == second.counted_as && first.reply == second.reply &&
          first.message_id == second.message_id && first.content_hash == second.content_hash &&
-         first.templates == second.templates;
+         first.templates == second.templates && first.suppress == second.suppress;
 }
 
 /// Adds an object for the tokens from that of `outcome` to `last`. Written without a tree of objects, which
@@ -75,6 +75,7 @@ void append_outcome(std::string& text, const TokenOutcome& outcome, std::int64_t
   if (!outcome.content_hash.empty()) append_format(text, R"(,"content_hash":"{}")", outcome.content_hash);
   if (!outcome.templates.empty())
     append_format(text, R"(,"templates":{})", json_text(nlohmann::json(outcome.templates)));
+  if (!outcome.suppress.empty()) append_format(text, R"(,"suppress":"{}")", outcome.suppress);
   if (outcome.code != 0) append_format(text, R"(,"code":{})", outcome.code);
   if (!outcome.reply.empty()) append_format(text, R"(,"reply":{})", json_text(nlohmann::json(outcome.reply)));
   text += "}";

@@ -58,6 +58,7 @@ struct TokenOutcome {
   std::string message_id{};               ///< of the mail; empty if there is none, or nobody tells
   std::string content_hash{};             ///< of the mail, in hex; empty unless it may have been accepted
   std::string templates{};                ///< the files that the mail was made of, by comma; may be empty
+  std::string suppress{};                 ///< why its address gets no more mails; empty if it does
   int code = 0;                           ///< of the answer; 0 for none
   std::string reply{};  ///< printable: the answer, or the reason; empty leaves the last answer on record
 };

@@ -180,6 +180,10 @@ std::vector<KeyEntry> mail_keys() {
       KeyEntry{"send.supersede", "MAILROOM_SEND_SUPERSEDE", "true",
                "of several recovery tokens of an account that wait, mail only the newest",
                into(&SendSettings::supersede, parse_switch)},
+      KeyEntry{
+          "send.suppress_refused", "MAILROOM_SEND_SUPPRESS_REFUSED", "false",
+          "suppress an address that a relay refuses for good, such as by 550 5.1.1, as if the mail had come back",
+          into(&SendSettings::suppress_refused, parse_switch)},
       KeyEntry{"send.evidence", "MAILROOM_SEND_EVIDENCE", "true",
                "record the SHA-256 of each mail that a relay accepts, and the files of its template",
                into(&SendSettings::evidence, parse_switch)},

@@ -131,6 +131,7 @@ struct SendSettings {
   std::vector<std::string> allow;  ///< addresses, and domains after an @; not parsed
   WhenUnknown when_unknown = WhenUnknown::resend;
   bool supersede = true;
+  bool suppress_refused = false;  ///< addresses that a relay refuses for good
   bool evidence = true;           ///< the hash of each mail and its templates are recorded
 
   bool operator==(const SendSettings&) const = default;

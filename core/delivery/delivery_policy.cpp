@@ -9,6 +9,8 @@
 #include <cctype>
 #include <fmt/format.h>
 
+#include "bounce/judgement.hpp"
+#include "bounce/status_code.hpp"
 #include "delivery/reply_text.hpp"
 
 namespace mailroom::delivery {
@@ -241,6 +243,19 @@ Answer answer_to(const Answer& answer, const ComposedToken& token) {
   return own;
 }
 
+namespace {
+
+/// Of a mail that was refused since its address does not exist or takes no mail; empty for any other answer.
+std::string reason_to_suppress(const Answer& answer, const ComposedToken& token) {
+  if (answer.verdict != Verdict::rejected || token.address.empty()) return {};
+  const auto status = bounce::find_status(answer.reply);
+  const auto judgement = bounce::judge_bounce(
+      {.action = "failed", .status = status, .code = answer.code, .diagnostic = answer.reply, .text = {}});
+  return judgement.kind == bounce::BounceKind::hard ? bounce::bounce_reason_name(judgement.reason) : "";
+}
+
+}  // namespace
+
 claim::TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token, bool may_be_taken,
                                const DeliveryPolicy& policy, double jitter) {
   auto history = token.history;
@@ -254,6 +269,7 @@ claim::TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token,
   outcome.address = token.address;
   outcome.message_id = answer.message_id.value_or(token.message_id);
   outcome.templates = token.templates;
+  if (policy.suppress_refused) outcome.suppress = reason_to_suppress(answer, token);
   if (answer.verdict == Verdict::accepted || outcome.unknowns > 0) outcome.content_hash = token.content_hash;
   return outcome;
 }

@@ -23,6 +23,7 @@ struct DeliveryPolicy {
   bool supersede = true;  ///< mail only the newest of several recovery tokens of an account
   std::optional<config::Rate> per_recipient{};  ///< how many mails of a queue an address may get
   int resends = 1;                ///< with WhenUnknown::resend: how often a token is delivered again
+  bool suppress_refused = false;  ///< an address that is refused for good gets no more mails
   bool is_recognised = false;     ///< the receiver recognises what a batch that was cut off has sent
 };
 

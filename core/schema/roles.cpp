@@ -104,7 +104,8 @@ constexpr std::array right_list{
     // An identity column, as that of mailroom_gaps, needs none.
     Right{"collector", of_sequence, "SELECT", "tokens_id_seq"},
     Right{"collector", of_sequence, "USAGE", "mailroom_batches_id_seq"},
-    Right{"collector", of_function, "EXECUTE", "mailroom_release mailroom_record_event"},
+    Right{"collector", of_function, "EXECUTE",
+          "mailroom_release mailroom_record_event mailroom_suppress_refused"},
 
     Right{
         "reader", of_table, "SELECT",

@@ -211,6 +211,9 @@ BEGIN
             PERFORM mailroom_record_late_outcomes(v_queue, CASE WHEN v_is_open THEN v_ids ELSE '{}' END, p_receipt);
         ELSIF v_attempt = p_receipt.attempt THEN
             PERFORM mailroom_record_outcomes(v_queue, p_receipt.batch, v_ids, p_receipt.outcomes);
+            IF p_receipt.outcomes @? '$[*].suppress' THEN
+                PERFORM mailroom_suppress_refused(v_queue, p_receipt.batch, p_receipt.outcomes);
+            END IF;
         END IF;
     END IF;
     UPDATE mailroom_batches SET

@@ -250,6 +250,21 @@ BEGIN
 END
 $$;
 
+-- Suppresses the addresses of mails of a batch that are on record as rejected, for the reasons that their consumer gives. SECURITY
+-- DEFINER, so that it needs no right on the table, and can suppress no other address.
+CREATE OR REPLACE FUNCTION mailroom_suppress_refused(p_queue text, p_batch bigint, p_outcomes jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    INSERT INTO mailroom_suppressions (address, kind, reason, added_by)
+    SELECT mailroom_canonical(d.address), 'bounce', mailroom_reason_of('hard', min(o.suppress)), 'mailroom send'
+    FROM jsonb_to_recordset(p_outcomes) o (first bigint, last bigint, suppress text)
+    JOIN mailroom_deliveries d ON d.queue = p_queue AND d.token BETWEEN o.first AND o.last
+    WHERE o.suppress IS NOT NULL AND d.batch = p_batch AND d.state = 'rejected' AND d.address LIKE '%_@_%'
+    GROUP BY 1 ORDER BY 1
+    ON CONFLICT (address, topic) DO NOTHING;
+END
+$$;
+
 -- Suppresses the addresses of new soft bounces of which p_most mails or more came back within p_period, and none arrived since. A
 -- refusal that is about the sender or the mail itself says nothing of the address.
 CREATE OR REPLACE FUNCTION mailroom_suppress_soft(p_bounces bigint[], p_counts boolean[], p_most integer, p_period interval) RETURNS void

@@ -141,6 +141,8 @@ const std::vector<Row> own_rows{
      }},
     {"send.supersede", "true", "false", "true", "false",
      [](const config::Settings& s) { return s.send.supersede ? "true" : "false"; }},
+    {"send.suppress_refused", "false", "true", "false", "true",
+     [](const config::Settings& s) { return s.send.suppress_refused ? "true" : "false"; }},
     {"send.evidence", "true", "false", "true", "false",
      [](const config::Settings& s) { return s.send.evidence ? "true" : "false"; }},
     {"send.throttled_by", "", "4.7.28", "a,b", "c",

@@ -11,7 +11,7 @@ const std::vector<CommandGroup>& command_groups() {
         template_command, action_command, topic_command, key_command}},
       {"What became of it",
        {audit_command, status_command, tail_command, outcomes_command, bounce_command, suppression_command,
-        reconcile_command, doctor_command}},
+        reconcile_command, doctor_command, desk_command}},
       {"Operation",
        {queue_command, resend_command, revoke_command, rewind_cursor_command, prune_command, adopt_command,
         config_command}},

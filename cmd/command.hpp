@@ -44,6 +44,7 @@ extern const Command message_command;
 extern const Command verify_command;
 extern const Command status_command;
 extern const Command submission_command;
+extern const Command desk_command;
 extern const Command sendmail_command;
 extern const Command tail_command;
 extern const Command audit_command;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "audit/history.hpp"
 #include "audit/stages.hpp"
@@ -45,6 +46,17 @@ std::string render_text(const audit::Overview& overview, Width width);
 
 /// The name of an event: kind_text(), but `issued` for a token that was created.
 std::string_view event_name(const feed::Event& event);
+/// The rest of its line.
+std::string event_details(const feed::Event& event);
+
+/// A sentence on what was asked about, without a full stop.
+struct HistorySentence {
+  std::string text{};
+  std::string trace{};  ///< the id of the trace of the token that it is about; or empty
+};
+
+/// Those of the batch, the account, the messages and the tokens, in this order.
+std::vector<HistorySentence> history_sentences(const audit::History& history);
 
 /// Returns one JSON object per line: the summary, then the entries of the timeline.
 std::string render_json(const audit::History& history);

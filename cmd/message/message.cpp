@@ -92,13 +92,13 @@ void add_roles_options(CommandSyntax& syntax, MessageOptions& options) {
 
 void add_counts_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax
-      .value("--by WORD,...", "a line for each role, action, domain or day [role,domain]",
+      .value("--by WORD,...", "a line for each role, action, domain, profile or day [role,domain]",
              [&options](const std::string& text) {
                for (const auto& part : selection::split_list(text))
                  options.counted_by.push_back(parse_counted_by(part));
              })
       .repeated()
-      .offers({"role", "action", "domain", "day"});
+      .offers({"role", "action", "domain", "profile", "day"});
   syntax.text("--since TIME", options.selectors.since,
               "of tokens created from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC [today]");
   syntax.text("--until TIME", options.selectors.until, "before TIME");

@@ -1,4 +1,4 @@
-// counts: how many mails, by role, domain, action and day, and what became of them.
+// counts: how many mails, by role, domain, action, profile and day, and what became of them.
 
 #include <array>
 #include <fmt/format.h>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::array counted_words{
     std::pair{"role", messages::CountedBy::role}, std::pair{"action", messages::CountedBy::action},
-    std::pair{"domain", messages::CountedBy::domain}, std::pair{"day", messages::CountedBy::day}};
+    std::pair{"domain", messages::CountedBy::domain}, std::pair{"profile", messages::CountedBy::profile},
+    std::pair{"day", messages::CountedBy::day}};
 
 const char* counted_word(messages::CountedBy by) {
   for (const auto& [word, meaning] : counted_words) {

@@ -93,6 +93,11 @@ compose::MailWriter example_writer(const mail::Mailbox& from, const mail::LinkTe
           link, static_cast<std::size_t>(settings.send.max_size)};
 }
 
+constexpr auto example_code = "12345";
+constexpr std::chrono::minutes example_lifetime{15};
+
+}  // namespace
+
 mail::LinkTemplate example_link_template() {
   return std::get<mail::LinkTemplate>(mail::LinkTemplate::parse(example_link));
 }
@@ -100,11 +105,6 @@ mail::LinkTemplate example_link_template() {
 mail::Mailbox example_mailbox() {
   return std::get<mail::Mailbox>(mail::parse_mailbox(example_sender));
 }
-
-constexpr auto example_code = "12345";
-constexpr std::chrono::minutes example_lifetime{15};
-
-}  // namespace
 
 mail::LinkTemplate link_or_example(const mail::ConfiguredMail& configured, Context& context) {
   if (configured.link) return *configured.link;

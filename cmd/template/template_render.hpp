@@ -50,6 +50,9 @@ compose::MailDraft draft_of_example(const std::string& template_name, const std:
 constexpr std::string_view example_token =
     "this-token-is-an-example-and-does-not-verify-this-token-is-an-example-and-does-not-ver";
 
+/// Stand in for what is not configured.
+mail::LinkTemplate example_link_template();
+mail::Mailbox example_mailbox();
 /// The configured link, or an example of one, which is said on stderr; the same of the sender.
 mail::LinkTemplate link_or_example(const mail::ConfiguredMail& configured, Context& context);
 mail::Mailbox sender_or_example(const mail::ConfiguredMail& configured, Context& context);

@@ -17,10 +17,10 @@ namespace {
 std::optional<preview::StoredMessage> message_of(const ServeOptions& options, Context& context) {
   if (!options.message) return std::nullopt;
   messages::check_message_name(*options.message);
-  auto connection = context.connect_to_schema("template");
+  const auto connection = context.connect_to_schema("template");
   const auto id = messages::message_named(*connection, *options.message);
   const auto largest = static_cast<std::size_t>(context.settings().send.max_size);
-  return preview::StoredMessage(std::move(connection), id, largest);
+  return preview::StoredMessage(*connection, id, largest);
 }
 
 }  // namespace

@@ -51,16 +51,6 @@ std::vector<AccountRecord> read_accounts(const db::Rows& rows) {
   return accounts;
 }
 
-std::vector<AccountRecord> find_candidates(db::Connection& connection, const std::string& name) {
-  const auto parsed = parse_name(name);
-  const auto rows = connection.run(R"(
-SELECT id, email, login, status FROM accounts
-WHERE id = $1::bigint OR email = nullif($2, '') OR login = nullif($3, '')
-ORDER BY id)",
-                                   parsed.id.value_or(-1), parsed.email, parsed.login);
-  return read_accounts(rows);
-}
-
 /// True if `name` contains a character that has another case.
 bool has_capitals(const std::string& name) {
   const auto parsed = parse_name(name);
@@ -160,6 +150,16 @@ void require_one(const std::string& name, const std::vector<AccountRecord>& cand
 }
 
 }  // namespace
+
+std::vector<AccountRecord> find_candidates(db::Connection& connection, const std::string& name) {
+  const auto parsed = parse_name(name);
+  const auto rows = connection.run(R"(
+SELECT id, email, login, status FROM accounts
+WHERE id = $1::bigint OR email = nullif($2, '') OR login = nullif($3, '')
+ORDER BY id)",
+                                   parsed.id.value_or(-1), parsed.email, parsed.login);
+  return read_accounts(rows);
+}
 
 std::optional<std::int64_t> parse_id(std::string_view text) {
   std::int64_t id = 0;

@@ -25,6 +25,9 @@ std::optional<std::int64_t> parse_id(std::string_view text);
 /// with a usual spelling, and others if reading the accounts takes less than half a second.
 std::vector<AccountRecord> accounts_in_other_case(db::Connection& connection, const std::string& address);
 
+/// Returns the accounts whose id, email or login is `name`, by id: by index, and none if there is none.
+std::vector<AccountRecord> find_candidates(db::Connection& connection, const std::string& name);
+
 /// Accounts and messages whose mails went to an address, whatever the account's address is now.
 struct MailedTo {
   std::vector<std::int64_t> accounts{};

@@ -48,6 +48,13 @@ std::variant<std::vector<mail::Attachment>, mail::Refusal> attachments_of(const 
 
 }  // namespace
 
+std::variant<std::vector<mail::Attachment>, mail::Refusal> read_attachments(db::Connection& connection,
+                                                                            std::int64_t message,
+                                                                            std::size_t largest) {
+  return attachments_of(connection.run(attachments_sql, message, static_cast<std::int64_t>(largest)),
+                        largest);
+}
+
 std::variant<std::vector<mail::Attachment>, mail::Refusal> AttachmentReader::read(std::int64_t message,
                                                                                   std::size_t largest) {
   if (kept_ && kept_->message == message) return kept_->files;
@@ -55,8 +62,7 @@ std::variant<std::vector<mail::Attachment>, mail::Refusal> AttachmentReader::rea
   if (!connection_) connection_ = connect_();
   try {
     const process::StopWatcher::Wait wait(watcher_, process::Awaited::database, connection_.get());
-    const auto rows = connection_->run(attachments_sql, message, static_cast<std::int64_t>(largest));
-    kept_ = Kept{.message = message, .files = attachments_of(rows, largest)};
+    kept_ = Kept{.message = message, .files = read_attachments(*connection_, message, largest)};
   } catch (...) {
     connection_.reset();
     throw;

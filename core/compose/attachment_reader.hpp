@@ -15,6 +15,11 @@
 
 namespace mailroom::compose {
 
+/// The files of a message, in their order. Refuses more than `largest` bytes, which it does not read.
+std::variant<std::vector<mail::Attachment>, mail::Refusal> read_attachments(db::Connection& connection,
+                                                                            std::int64_t message,
+                                                                            std::size_t largest);
+
 /// Opens its session when it first reads. The session of the queue is busy while mails are written.
 class AttachmentReader {
  public:
@@ -24,8 +29,8 @@ class AttachmentReader {
   AttachmentReader(Connect connect, process::StopWatcher* watcher)
       : connect_(std::move(connect)), watcher_(watcher) {}
 
-  /// The files of a message, in their order. Refuses more than `largest` bytes, which it does not read.
-  /// Throws ConnectionLost and DatabaseError; then the next call opens another session.
+  /// As read_attachments(). Throws ConnectionLost and DatabaseError; then the next call opens another
+  /// session.
   std::variant<std::vector<mail::Attachment>, mail::Refusal> read(std::int64_t message, std::size_t largest);
   /// Keeps nothing that it has read: until then, the copies of one message share one reading.
   void forget() { kept_.reset(); }

@@ -1,5 +1,6 @@
 // The table of keys: each with its variable, default, meaning, member, limits and options. send_keys.cpp has
-// those of mails, submission_keys.cpp those of the service that takes them.
+// those of mails, submission_keys.cpp those of the service that takes them,
+// desk_keys.cpp those of the pages for support.
 
 #include "config/key_table.hpp"
 
@@ -234,6 +235,12 @@ std::vector<Entry> output_keys() {
           .needs_restart()
           .option("collect send submission", "--metrics ADDRESS",
                   "serve metrics for Prometheus here: 127.0.0.1:9464, or the path of a unix socket"),
+  };
+}
+
+/// Those of what watches, and of what is kept.
+std::vector<Entry> record_keys() {
+  return {
       Entry{
           "trace.endpoint", "MAILROOM_TRACE_ENDPOINT", "",
           "where send, bounce, and collect with a sink send spans by OTLP over HTTP: http://127.0.0.1:4318; without it, no traces",
@@ -285,6 +292,8 @@ const std::vector<Entry> entries = [] {
   std::ranges::move(bounce_keys(), std::back_inserter(all));
   std::ranges::move(submission_keys(), std::back_inserter(all));
   std::ranges::move(output_keys(), std::back_inserter(all));
+  std::ranges::move(desk_keys(), std::back_inserter(all));
+  std::ranges::move(record_keys(), std::back_inserter(all));
   return all;
 }();
 

@@ -34,7 +34,8 @@ struct KeyTarget {
 template <typename Section>
 Section& section_in(Settings& s) {
   return std::get<Section&>(std::tie(s.database, s.signing, s.collect, s.queue, s.send, s.send.path, s.bounce,
-                                     s.submission, s.sink, s.metrics, s.trace, s.audit, s.messages, s.log));
+                                     s.submission, s.sink, s.metrics, s.desk, s.trace, s.audit, s.messages,
+                                     s.log));
 }
 
 /// Stores what `parse(value, limits…)` returns in a member of a section.
@@ -162,6 +163,7 @@ std::vector<KeyEntry> send_keys();
 
 /// Those of the section `submission`.
 std::vector<KeyEntry> submission_keys();
+std::vector<KeyEntry> desk_keys();
 
 /// Every key, in the order of the documentation.
 std::span<const KeyEntry> key_table();

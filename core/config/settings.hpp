@@ -219,6 +219,15 @@ struct MetricsSettings {
   bool operator==(const MetricsSettings&) const = default;
 };
 
+struct DeskSettings {
+  std::optional<ListenAddress> listen;
+  std::string url;              ///< under which a proxy serves it, not parsed; empty: none does
+  Milliseconds idle_timeout{};  ///< of a session that asks for nothing
+  Milliseconds session_timeout{};
+
+  bool operator==(const DeskSettings&) const = default;
+};
+
 struct TraceSettings {
   std::string endpoint;  ///< a URL, not parsed; empty: no traces
   double sample = 1;     ///< of the traces that begin here, how many are recorded
@@ -258,6 +267,7 @@ struct ProfiledSettings {
   SubmissionSettings submission;
   SinkSettings sink;
   MetricsSettings metrics;
+  DeskSettings desk;
   TraceSettings trace;
   AuditSettings audit;
   MessagesSettings messages;

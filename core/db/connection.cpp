@@ -2,6 +2,7 @@
 
 #include "db/connection.hpp"
 
+#include <cstring>
 #include <fmt/format.h>
 #include <functional>
 #include <future>
@@ -104,6 +105,11 @@ void Connection::within(Milliseconds limit, const std::function<void()>& work) {
     throw ConnectionLost("no answer within " + format_duration(limit) +
                          ": the server or a pooler in front of it has accepted the session and lets it wait");
   }
+}
+
+void Connection::forget_login() {
+  explicit_bzero(target_.conninfo.data(), target_.conninfo.size());
+  target_.conninfo.clear();
 }
 
 void Connection::set_up() {

@@ -170,6 +170,9 @@ class Connection {
   /// SQLSTATE 57014. Throws Error(database) if the request cannot be sent.
   void cancel();
 
+  /// Keeps no connection string any more, and so no password. set_up() must not follow.
+  void forget_login();
+
   /// For poll(2).
   int socket() const;
   int backend_pid() const;

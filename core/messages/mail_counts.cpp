@@ -19,6 +19,8 @@ const char* counted_sql(CountedBy by) {
       return "t.action::text";
     case CountedBy::domain:
       return "lower(split_part(coalesce(d.address, t.address, ''), '@', -1))";
+    case CountedBy::profile:
+      return "coalesce((SELECT m.profile FROM mailroom_messages m WHERE m.id = t.message), '')";
     case CountedBy::day:
       return "to_char(to_timestamp(t.created_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD')";
   }

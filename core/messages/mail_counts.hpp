@@ -1,4 +1,4 @@
-// How many mails there were in a period, and what became of them: by role, action, domain and day.
+// How many mails there were in a period, and what became of them: by role, action, domain, profile and day.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace mailroom::messages {
 
 /// What mails are counted by.
-enum class CountedBy { role, action, domain, day };
+enum class CountedBy { role, action, domain, profile, day };
 
 /// Mails that have the same values.
 struct MailTally {

@@ -110,16 +110,19 @@ MessageSummary read_summary(const db::Row& row) {
 }
 
 /// Sets what a summary has not.
-void read_request(pqxx::transaction_base& transaction, MessageRecord& message) {
+void read_request(pqxx::transaction_base& transaction, const Sight& sight, MessageRecord& message) {
   const auto moment = [](const char* column) { return db::microseconds_sql(column); };
-  const auto row = db::Connection::execute(
-      transaction,
-      fmt::format(R"(
-SELECT sender, reply_to, headers, locale, data, octet_length(text) AS text, octet_length(html) AS html, octet_length(raw) AS raw, return_path, profile, topic,
-  idempotency_key, {} AS expires_us, {} AS replaced_us, {} AS cancelled_us, {} AS erased_us
+  const auto* content =
+      sight.subject
+          ? "sender, reply_to, headers, data, octet_length(text) AS text, octet_length(html) AS html, octet_length(raw) AS raw, return_path"
+          : "NULL AS sender, NULL AS reply_to, NULL AS headers, NULL AS data, NULL AS text, NULL AS html, NULL AS raw, NULL AS return_path";
+  const auto row = db::Connection::execute(transaction,
+                                           fmt::format(R"(
+SELECT {}, locale, profile, topic, idempotency_key, {} AS expires_us, {} AS replaced_us, {} AS cancelled_us, {} AS erased_us
 FROM mailroom_messages WHERE id = $1)",
-                  moment("expires_at"), moment("replaced_at"), moment("cancelled_at"), moment("erased_at")),
-      message.summary.id)[0];
+                                                       content, moment("expires_at"), moment("replaced_at"),
+                                                       moment("cancelled_at"), moment("erased_at")),
+                                           message.summary.id)[0];
   message.sender = row.text("sender");
   message.reply_to = row.text("reply_to");
   message.headers = row.text("headers");
@@ -207,9 +210,10 @@ MessageRecord read_message(db::Connection& connection, std::int64_t id) {
   return connection.transact([&](pqxx::work& transaction) {
     db::Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
     MessageRecord message{.summary = read_summary_within(transaction, id)};
-    read_request(transaction, message);
+    const auto sight = sight_of(transaction);
+    read_request(transaction, sight, message);
     message.uuid = read_uuid(transaction, id);
-    message.files = read_files(transaction, id);
+    if (sight.subject) message.files = read_files(transaction, id);
     message.deliveries = read_deliveries(transaction, id);
     return message;
   });

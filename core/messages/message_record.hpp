@@ -88,7 +88,8 @@ struct MessageRecord {
 std::vector<MessageSummary> read_summaries(pqxx::transaction_base& transaction,
                                            const std::vector<std::int64_t>& messages,
                                            const std::vector<std::string>& states = {});
-/// Throws Error(unusable) if there is no such message.
+/// Without its content and its files for a role that may not read content. Throws Error(unusable) if there is
+/// no such message.
 MessageRecord read_message(db::Connection& connection, std::int64_t message);
 /// The raw mail of a message. Throws Error(unusable) if it has none, or none any more.
 std::string read_raw_mail(db::Connection& connection, std::int64_t message);

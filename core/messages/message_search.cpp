@@ -202,16 +202,21 @@ Cancellable find_cancellable(db::Connection& connection, const MessageSelection&
   return found;
 }
 
-std::vector<std::int64_t> find_messages(db::Connection& connection, const std::string& name,
-                                        std::int64_t limit) {
-  auto ids = connection
-                 .run(
-                     R"(
+std::vector<std::int64_t> find_indexed_messages(db::Connection& connection, const std::string& name,
+                                                std::int64_t limit) {
+  return connection
+      .run(
+          R"(
 SELECT id FROM mailroom_messages
 WHERE lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)) = lower($1) OR reference = $3
 ORDER BY id DESC LIMIT $2)",
-                     mail::address_of_mailbox(name), limit, name)
-                 .values<std::int64_t>();
+          mail::address_of_mailbox(name), limit, name)
+      .values<std::int64_t>();
+}
+
+std::vector<std::int64_t> find_messages(db::Connection& connection, const std::string& name,
+                                        std::int64_t limit) {
+  auto ids = find_indexed_messages(connection, name, limit);
   if (name.find('@') == std::string::npos) return ids;
   const auto of_several = messages_of_several(connection, name, limit);
   ids.insert(ids.end(), of_several.begin(), of_several.end());

@@ -45,6 +45,11 @@ struct Cancellable {
 /// Finds them by their records, not by their states: one statement, however many there are.
 Cancellable find_cancellable(db::Connection& connection, const MessageSelection& selection);
 
+/// Returns the ids of the newest `limit` messages to the address `name`, as the first recipient, or with the
+/// reference `name`, newest first: by index, however many messages there are.
+std::vector<std::int64_t> find_indexed_messages(db::Connection& connection, const std::string& name,
+                                                std::int64_t limit);
+
 /// Returns the ids of the newest `limit` messages to the address `name` or with the reference `name`, newest
 /// first: by index, those to it as the first recipient; those that name it later if they are found within
 /// half a second, or if there are no others.

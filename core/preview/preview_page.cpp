@@ -30,4 +30,12 @@ std::string preview_page_policy() {
   return policy;
 }
 
+std::string mail_frame_policy(bool loads_images, bool follows_links) {
+  return fmt::format(
+      "sandbox{}; default-src 'none'; style-src 'unsafe-inline'; img-src data:{}; font-src data:{}; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
+      follows_links ? " allow-popups allow-popups-to-escape-sandbox" : "",
+      loads_images ? " http: https:" : "", loads_images ? " http: https:" : "");
+}
+
 }  // namespace mailroom::preview

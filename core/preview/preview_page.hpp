@@ -12,4 +12,7 @@ std::string_view preview_page();
 /// Its Content-Security-Policy.
 std::string preview_page_policy();
 
+/// That of the frame with the HTML of a mail, which runs nothing and fetches images only if they are wanted.
+std::string mail_frame_policy(bool loads_images, bool follows_links);
+
 }  // namespace mailroom::preview

@@ -17,6 +17,7 @@
 #include "crypto/hmac.hpp"
 #include "preview/preview_json.hpp"
 #include "preview/preview_page.hpp"
+#include "process/own_host.hpp"
 
 namespace mailroom::preview {
 namespace {
@@ -32,10 +33,6 @@ constexpr std::size_t most_good = 1024;
 constexpr auto html_type = "text/html; charset=utf-8";
 constexpr auto json_type = "application/json";
 
-bool is_loopback(const config::ListenAddress& address) {
-  return address.is_unix() || address.host.starts_with("127.") || address.host == "::1";
-}
-
 std::string new_secret() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
@@ -44,18 +41,6 @@ std::string new_secret() {
 /// Compares in a time that tells nothing of `secret`.
 bool is_secret(std::string_view text, std::string_view secret) {
   return crypto::equal_in_constant_time(crypto::sha256({text}), crypto::sha256({secret}));
-}
-
-/// The host that `Host` names, without its port.
-std::string_view host_in(std::string_view header) {
-  if (header.starts_with('[')) return header.substr(0, header.find(']') + 1);
-  return header.substr(0, header.find(':'));
-}
-
-/// True for names and addresses that are always this host's: `127.0.0.1.example` is none of them.
-bool is_own_host(std::string_view host) {
-  const bool is_address = host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos;
-  return is_address || host == "localhost" || host == "[::1]";
 }
 
 process::HttpPage with_headers(process::HttpPage page, const std::string& policy) {
@@ -84,7 +69,9 @@ config::ListenAddress preview_address(const std::string& text) {
 }
 
 PreviewServer::PreviewServer(const config::ListenAddress& address, PreviewSource& source)
-    : source_(source), is_open_(!is_loopback(address)), secret_(is_open_ ? new_secret() : std::string()) {
+    : source_(source),
+      is_open_(!process::is_loopback(address)),
+      secret_(is_open_ ? new_secret() : std::string()) {
   const BlockedSignals blocked;
   listener_ =
       std::make_unique<process::HttpListener>(address,
@@ -133,7 +120,7 @@ void PreviewServer::watch() {
 
 bool PreviewServer::is_for_us(const process::HttpCall& call) const {
   // A page of another site that had its name point here would send its own.
-  const bool names_us = is_open_ || is_own_host(host_in(call.header("host")));
+  const bool names_us = is_open_ || process::names_this_host(call.header("host"));
   const auto site = call.header("sec-fetch-site");
   const bool is_other_site = site == "cross-site" || site == "same-site";
   return names_us && !(is_other_site && call.header("sec-fetch-mode") != "navigate");
@@ -248,13 +235,8 @@ process::HttpPage PreviewServer::frame(const process::HttpCall& call, std::strin
   if (!mail) return not_found();
   const bool loads_images = call.query.count("images") > 0;
   const bool follows_links = call.query.count("links") > 0;
-  const auto policy = fmt::format(
-      "sandbox{}; default-src 'none'; style-src 'unsafe-inline'; img-src data:{}; font-src data:{}; "
-      "base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
-      follows_links ? " allow-popups allow-popups-to-escape-sandbox" : "",
-      loads_images ? " http: https:" : "", loads_images ? " http: https:" : "");
   return with_headers({.text = framed_html(*mail, loads_images, follows_links).html, .type = html_type},
-                      policy);
+                      mail_frame_policy(loads_images, follows_links));
 }
 
 process::HttpPage PreviewServer::source_of(std::string_view id) {

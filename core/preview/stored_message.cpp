@@ -23,8 +23,8 @@ WHERE m.id = $1)",
 
 }  // namespace
 
-StoredMessage::StoredMessage(std::unique_ptr<db::Connection> connection, std::int64_t id, std::size_t largest)
-    : rows_(connection->run(message_sql(), id)) {
+StoredMessage::StoredMessage(db::Connection& connection, std::int64_t id, std::size_t largest)
+    : rows_(connection.run(message_sql(), id)) {
   if (rows_.empty())
     throw Error(ExitCode::unusable, fmt::format("there is no message {}", id),
                 "mailroom message list shows the newest");
@@ -32,17 +32,16 @@ StoredMessage::StoredMessage(std::unique_ptr<db::Connection> connection, std::in
   if (row.flag("is_erased"))
     throw Error(ExitCode::unusable, fmt::format("the content of message {} has been removed", id),
                 "messages.retention says how long it stays after a message has ended");
-  queue::KnownActions actions(*connection);
+  queue::KnownActions actions(connection);
   action_ = *actions.require(row.view("action"));
   content_ = claim::read_message(row);
-  raw_mails_.set(*connection, content_, [&] { return std::vector{id}; });
+  raw_mails_.set(connection, content_, [&] { return std::vector{id}; });
   claim::TokenRow token{};
   token.action = &action_;
   claim::set_message(token, content_);
   template_name_ = content_.template_name.value_or("");
   if (content_.attachments == 0) return;
-  compose::AttachmentReader reader([&] { return std::move(connection); }, nullptr);
-  auto files = reader.read(id, largest);
+  auto files = compose::read_attachments(connection, id, largest);
   if (const auto* refusal = std::get_if<mail::Refusal>(&files))
     throw Error(ExitCode::unusable, fmt::format("message {}: {}", id, refusal->reason));
   files_ = std::get<std::vector<mail::Attachment>>(std::move(files));

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,7 +23,7 @@ class StoredMessage {
  public:
   /// Reads it with its files, of at most `largest` bytes. Throws Error(unusable) if there is no such message
   /// or its content has been removed.
-  StoredMessage(std::unique_ptr<db::Connection> connection, std::int64_t id, std::size_t largest);
+  StoredMessage(db::Connection& connection, std::int64_t id, std::size_t largest);
 
   std::string title() const;
   const std::string& template_name() const { return template_name_; }  ///< empty: it has its own content

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "process/http_form.hpp"
 
 namespace mailroom::webhook {
 namespace {
@@ -23,7 +24,7 @@ bool is_one_click(const process::HttpCall& call) {
   constexpr std::string_view name = "list-unsubscribe";
   if (call.header("content-type").starts_with("multipart/form-data"))
     return holds_in_any_case(call.body, name) && call.body.find(one_click) != std::string::npos;
-  const auto fields = form_fields(call.body);
+  const auto fields = process::form_fields(call.body);
   return std::ranges::any_of(fields, [&](const auto& field) {
     return lower_case(field.first) == name && field.second == one_click;
   });
@@ -40,7 +41,7 @@ bool is_topic(std::string_view text) {
 std::optional<SubscriptionRequest> saved_choices(const process::HttpCall& call) {
   SubscriptionRequest request{.view = SubscriptionView::saved};
   std::vector<std::string> shown;
-  for (auto& [name, value] : form_fields(call.body)) {
+  for (auto& [name, value] : process::form_fields(call.body)) {
     if (!is_topic(value)) continue;
     if (name == "on") request.change.on.push_back(std::move(value));
     if (name == "shown") shown.push_back(std::move(value));
@@ -81,13 +82,6 @@ bool WrongLinks::are_many(const std::string& client, TimePoint now) {
     since_ = now;
   }
   return ++counts_[client] > most;
-}
-
-std::string client_of(const process::HttpCall& call) {
-  const bool is_near = call.peer.empty() || call.peer == "127.0.0.1" || call.peer == "::1";
-  const auto passed_on = split(call.header("x-forwarded-for"), ',');
-  const auto last = passed_on.empty() ? std::string_view() : trimmed(passed_on.back());
-  return is_near && !last.empty() ? std::string(last.substr(0, 64)) : call.peer;
 }
 
 std::optional<process::HttpPage> SubscriptionDoor::answer(const process::HttpCall& call) noexcept {
@@ -133,7 +127,8 @@ process::HttpPage SubscriptionDoor::answer_own(const mail::SubscriptionLink& lin
 
 process::HttpPage SubscriptionDoor::refuse(const process::HttpCall& call) {
   const std::lock_guard lock(mutex_);
-  if (wrong_.are_many(client_of(call), steady_now())) return {.status = 429, .text = "too many requests\n"};
+  if (wrong_.are_many(process::client_of(call), steady_now()))
+    return {.status = 429, .text = "too many requests\n"};
   return not_found();
 }
 

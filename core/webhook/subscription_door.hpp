@@ -46,9 +46,6 @@ class WrongLinks {
   TimePoint since_{};
 };
 
-/// The client of a request: that for which a proxy on this host passes it on, if one does.
-std::string client_of(const process::HttpCall& call);
-
 /// For several threads.
 class SubscriptionDoor {
  public:

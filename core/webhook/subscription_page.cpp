@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <functional>
 
-#include "base/encoded_text.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "templates/template_files.hpp"
@@ -130,22 +129,6 @@ Part part_of(SubscriptionView view, const std::vector<TopicChoice>& choices,
               boxes_html(choices, language, words)};
 }
 
-/// What %XX and + stand for.
-std::string decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_code =
-        text[i] == '%' && i + 2 < text.size() && hex_value(text[i + 1]) >= 0 && hex_value(text[i + 2]) >= 0;
-    if (is_code) {
-      out += static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<std::string> wanted_languages(std::string_view accept_language) {
@@ -191,19 +174,6 @@ std::vector<std::pair<std::string, std::string>> subscription_headers() {
       {"Referrer-Policy", "no-referrer"},
       {"X-Robots-Tag", "noindex, nofollow"},
       {"Vary", "Accept-Language"}};
-}
-
-std::vector<std::pair<std::string, std::string>> form_fields(std::string_view body) {
-  constexpr std::size_t most = 1000;
-  std::vector<std::pair<std::string, std::string>> fields;
-  for (const auto pair : split(trimmed(body), '&')) {
-    if (pair.empty()) continue;
-    if (fields.size() == most) break;
-    const auto equals = std::min(pair.find('='), pair.size());
-    fields.emplace_back(decoded(pair.substr(0, equals)),
-                        decoded(pair.substr(std::min(equals + 1, pair.size()))));
-  }
-  return fields;
 }
 
 }  // namespace mailroom::webhook

@@ -30,8 +30,4 @@ std::string subscription_page(SubscriptionView view, const std::vector<suppressi
 /// The headers of every page: it runs nothing, and its address goes nowhere.
 std::vector<std::pair<std::string, std::string>> subscription_headers();
 
-/// The fields of a form (application/x-www-form-urlencoded), in their order. Ignores those after the first
-/// thousand.
-std::vector<std::pair<std::string, std::string>> form_fields(std::string_view body);
-
 }  // namespace mailroom::webhook

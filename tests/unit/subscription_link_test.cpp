@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "process/http_form.hpp"
 #include "support/catch.hpp"
 #include "webhook/subscription_page.hpp"
 
@@ -105,9 +106,9 @@ TEST_CASE("a page is in the language of the mail, or of the browser, as far as t
 
 TEST_CASE("a form is read as browsers write it") {
   using Fields = std::vector<std::pair<std::string, std::string>>;
-  CHECK(webhook::form_fields("on=a%2Db&on=c+d&x&=&y=%zz%4") ==
+  CHECK(process::form_fields("on=a%2Db&on=c+d&x&=&y=%zz%4") ==
         Fields{{"on", "a-b"}, {"on", "c d"}, {"x", ""}, {"", ""}, {"y", "%zz%4"}});
-  CHECK(webhook::form_fields("").empty());
+  CHECK(process::form_fields("").empty());
 }
 
 }  // namespace mailroom::test::subscription_link_test

@@ -50,11 +50,13 @@ const Command desk_command{
     "  mailroom desk --url https://desk.example     behind a proxy with TLS\n"
     "\n"
     "People sign in as a role of PostgreSQL, with its password. Whoever reads needs the\n"
-    "rights of mailroom_reader; docs/desk.md says how to make such roles.\n",
+    "rights of mailroom_reader, whoever changes those of mailroom_operator;\n"
+    "docs/desk.md says how to make such roles.\n",
     [](CommandSyntax&) -> Run { return [](Context& context) { return run_desk(context); }; },
     "Serves pages for people without a terminal: one search, by address, reference, message, Message-ID or the queue id of a relay; "
     "the history of a mail in the words of mailroom audit; the mail itself, in a sandbox; the mails of today by domain, role and "
-    "profile; and what mailroom status finds, with the fixes.\n\n"
+    "profile; and what mailroom status finds, with the fixes. An operator's role also cancels a message, moves it to another time, sends "
+    "it again, and stops or frees an address: each page shows the plan that the command prints, and asks for a reason.\n\n"
     "Each session is a session of PostgreSQL as the role that has signed in: the server checks the password, which is kept nowhere, "
     "and a right that the role lacks is not there. The user that database.url names is not used. A session ends "
     "after desk.idle_timeout without a request, and desk.session_timeout after the sign-in. SIGTERM ends all.\n\n"

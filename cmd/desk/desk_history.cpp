@@ -123,7 +123,9 @@ desk::DeskPage page_of_find(desk::DeskCall& call, const desk::DeskFind& found, c
                      : audit::read_message_history(connection, found.messages, request);
   add_steps(connection, history);
   return {.title = shown_text(text),
-          .body = desk::search_form(text) + messages_html(history.messages) +
+          .body = desk::search_form(text) +
+                  (request.address.empty() ? std::string() : desk_address_html(call, request.address)) +
+                  messages_html(history.messages) +
                   (found.has_more ? "<p>Older messages are omitted.</p>" : "") +
                   "<h2>What became of it</h2>" + history_html(history)};
 }
@@ -151,8 +153,9 @@ desk::DeskPage desk_message_page(desk::DeskCall& call, std::int64_t id, const co
   auto history = audit::read_message_history(connection, {id}, request_of(call, settings));
   add_steps(connection, history);
   return {.title = fmt::format("Message {}", id),
-          .body = message_facts(message) + "<h2>What became of it</h2>" + history_html(history) +
-                  "<h2>The mail</h2>" + desk_mail_html(call, id, settings)};
+          .body = message_facts(message) + desk_actions_html(call, message.summary) +
+                  "<h2>What became of it</h2>" + history_html(history) + "<h2>The mail</h2>" +
+                  desk_mail_html(call, id, settings)};
 }
 
 desk::DeskPage desk_account_page(desk::DeskCall& call, std::int64_t id, const config::Settings& settings) {

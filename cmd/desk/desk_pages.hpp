@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,19 @@ desk::DeskPage desk_status_page(desk::DeskCall& call, const config::Settings& se
 std::string desk_mail_html(desk::DeskCall& call, std::int64_t message, const config::Settings& settings);
 /// Its HTML, for a frame.
 desk::DeskPage desk_mail_frame(desk::DeskCall& call, std::int64_t message, const config::Settings& settings);
+
+/// Links to what the role may do with a message and its addresses; empty for a reader.
+std::string desk_actions_html(desk::DeskCall& call, const messages::MessageSummary& message);
+/// What `name` does to a message: the plan with its form, or, of a form that was sent, what was done. Nullopt
+/// for what is no action.
+std::optional<desk::DeskPage> desk_message_action(desk::DeskCall& call, std::int64_t message,
+                                                  std::string_view name, const config::Settings& settings);
+/// Links to what the role may do with an address of an account or mail.
+std::string desk_address_html(desk::DeskCall& call, const std::string& address);
+/// All that is on record of a person, as a file.
+desk::DeskPage desk_export(desk::DeskCall& call);
+/// Likewise of an address: it gets no more mails, or gets them again.
+desk::DeskPage desk_address_action(desk::DeskCall& call, bool adds);
 
 /// A command to be typed.
 std::string command_html(std::string_view command);

@@ -30,13 +30,15 @@ std::int64_t id_in(std::string_view text) {
   return *id;
 }
 
-/// `/message/17/html`: the page of one message, account or token.
+/// `/message/17`, `/message/17/cancel`: the page of one message, account or token, or of what is done to it.
 desk::DeskPage page_of_one(desk::DeskCall& call, const config::Settings& settings) {
   const auto path = call.path;
   const auto parts = split(path, '/');
-  const bool is_frame = parts.size() == 4 && parts[1] == "message" && parts[3] == "html";
-  if (parts.size() != 3 && !is_frame) refuse_path();
-  if (is_frame) return desk_mail_frame(call, id_in(parts[2]), settings);
+  if (parts.size() == 4 && parts[1] == "message") {
+    if (auto page = desk_message_action(call, id_in(parts[2]), parts[3], settings)) return std::move(*page);
+    if (parts[3] == "html" && !call.changes) return desk_mail_frame(call, id_in(parts[2]), settings);
+  }
+  if (parts.size() != 3 || call.changes) refuse_path();
   if (parts[1] == "message") return desk_message_page(call, id_in(parts[2]), settings);
   if (parts[1] == "account") return desk_account_page(call, id_in(parts[2]), settings);
   if (parts[1] == "token") return desk_token_page(call, id_in(parts[2]), settings);
@@ -46,9 +48,12 @@ desk::DeskPage page_of_one(desk::DeskCall& call, const config::Settings& setting
 }  // namespace
 
 desk::DeskPage desk_page(desk::DeskCall& call, const config::Settings& settings) {
-  if (call.changes) refuse_path();
+  if (call.path == "/suppress" || call.path == "/free")
+    return desk_address_action(call, call.path == "/suppress");
+  if (call.changes) return page_of_one(call, settings);
   if (call.path == "/" || call.path == "/sign-in") return first_page();
   if (call.path == "/search") return desk_search_page(call, settings);
+  if (call.path == "/export") return desk_export(call);
   if (call.path == "/today") return desk_today_page(call);
   if (call.path == "/status") return desk_status_page(call, settings);
   return page_of_one(call, settings);

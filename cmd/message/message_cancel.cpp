@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "base/wording.hpp"
 #include "cmd/message/message_action.hpp"
+#include "cmd/message/message_plans.hpp"
 #include "cmd/message/message_report.hpp"
 #include "cmd/terminal/progress_bar.hpp"
 #include "db/open_sessions.hpp"
@@ -41,15 +42,6 @@ std::vector<messages::MessageSummary> read_named(db::Connection& connection, con
   for (const auto& name : options.names)
     messages.push_back(messages::read_message(connection, messages::message_named(connection, name)).summary);
   return messages;
-}
-
-/// True if a mail of it may still be sent.
-bool may_be_cancelled(const messages::MessageSummary& message) {
-  return std::ranges::any_of(message.states, [](const auto& state) {
-    return state.first == "waiting" || state.first == "scheduled" || state.first == "deferred" ||
-           state.first == "leased" || state.first == "in_gap" || state.first == "in_replay" ||
-           state.first == "not_taken" || state.first == "no_token";
-  });
 }
 
 std::int64_t count_of(const std::vector<messages::Cancellation>& results, std::string_view result) {
@@ -207,6 +199,25 @@ void cancel_in_pages(Context& context, db::Connection& connection, const CancelP
 }
 
 }  // namespace
+
+bool may_be_cancelled(const messages::MessageSummary& message) {
+  return std::ranges::any_of(message.states, [](const auto& state) {
+    return state.first == "waiting" || state.first == "scheduled" || state.first == "deferred" ||
+           state.first == "leased" || state.first == "in_gap" || state.first == "in_replay" ||
+           state.first == "not_taken" || state.first == "no_token";
+  });
+}
+
+MessagePlan plan_cancellation(db::Connection& connection, std::int64_t message, std::size_t width) {
+  auto plan = plan_of({messages::read_message(connection, message).summary});
+  auto text = render_cancel_plan(plan, connection.server_time(), width);
+  return {.ids = std::move(plan.ids), .text = std::move(text)};
+}
+
+std::string carry_out_cancellation(db::Connection& connection, const MessagePlan& plan,
+                                   const queue::OperationAuthor& author) {
+  return results_text(messages::cancel_messages(connection, plan.ids, author));
+}
 
 ExitCode message_cancel(const MessageOptions& options, Context& context) {
   check_cancel_options(options);

@@ -1,8 +1,9 @@
 // message export: writes what is on record of a person to a file, part by part.
 
+#include "cmd/message/message_export.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
-#include <map>
 
 #include "base/json.hpp"
 #include "base/printable.hpp"
@@ -39,15 +40,13 @@ std::string counts_text(const std::map<std::string_view, std::int64_t>& counts) 
 
 }  // namespace
 
-ExitCode message_export(const MessageOptions& options, Context& context) {
-  const auto address = exported_address(options);
-  const auto connection = context.connect_to_schema("message");
-  const auto waits = context.watch_waits(*connection, "message");
-  std::map<std::string_view, std::int64_t> counts;
+PersonExport export_person(db::Connection& connection, const std::string& address) {
+  PersonExport written;
+  auto& text = written.json;
   std::string_view open;
-  auto text = fmt::format(R"({{"address":{},"made_at":"{}")", plain_json(nlohmann::json(address)),
-                          moment_text(connection->server_time()));
-  messages::read_export(*connection, address,
+  text = fmt::format(R"({{"address":{},"made_at":"{}")", plain_json(nlohmann::json(address)),
+                     moment_text(connection.server_time()));
+  messages::read_export(connection, address,
                         [&](const messages::ExportPart& part, const std::string& record) {
                           if (open != part.name)
                             text += fmt::format("{},\n\"{}\":[\n", open.empty() ? "" : "]", part.name);
@@ -55,11 +54,19 @@ ExitCode message_export(const MessageOptions& options, Context& context) {
                             text += ",\n";
                           open = part.name;
                           text += record;
-                          ++counts[part.name];
+                          ++written.counts[part.name];
                         });
   text += open.empty() ? "}\n" : "]}\n";
-  write_new_file(options.file, text);
-  context.print(fmt::format("wrote {}: {}\n", options.file, counts_text(counts)));
+  return written;
+}
+
+ExitCode message_export(const MessageOptions& options, Context& context) {
+  const auto address = exported_address(options);
+  const auto connection = context.connect_to_schema("message");
+  const auto waits = context.watch_waits(*connection, "message");
+  const auto written = export_person(*connection, address);
+  write_new_file(options.file, written.json);
+  context.print(fmt::format("wrote {}: {}\n", options.file, counts_text(written.counts)));
   return ExitCode::done;
 }
 

@@ -7,6 +7,7 @@
 #include "base/json.hpp"
 #include "base/wording.hpp"
 #include "cmd/message/message_action.hpp"
+#include "cmd/message/message_plans.hpp"
 #include "cmd/message/message_report.hpp"
 
 namespace mailroom::cmd {
@@ -75,6 +76,10 @@ std::int64_t move_in_pages(db::Connection& connection, const std::vector<message
   return moved;
 }
 
+std::string rescheduled_text(std::int64_t moved) {
+  return fmt::format("done: {} moved\n", counted(moved, "message"));
+}
+
 std::string rescheduled_json(const std::vector<messages::MessageSummary>& scheduled, std::size_t others,
                              Moment send_after, std::optional<std::int64_t> moved) {
   auto ids = nlohmann::ordered_json::array();
@@ -89,6 +94,22 @@ std::string rescheduled_json(const std::vector<messages::MessageSummary>& schedu
 }
 
 }  // namespace
+
+MessagePlan plan_rescheduling(db::Connection& connection, std::int64_t message, Moment send_after,
+                              std::size_t width) {
+  std::vector<messages::MessageSummary> scheduled{messages::read_message(connection, message).summary};
+  const auto others = std::erase_if(scheduled, [](const auto& each) { return !each.has_state("scheduled"); });
+  MessagePlan plan;
+  plan.text = render_reschedule_plan(scheduled, others, send_after, connection.server_time(), width);
+  for (const auto& each : scheduled)
+    plan.ids.push_back(each.id);
+  return plan;
+}
+
+std::string carry_out_rescheduling(db::Connection& connection, const MessagePlan& plan, Moment send_after,
+                                   const queue::OperationAuthor& author) {
+  return rescheduled_text(messages::reschedule_messages(connection, plan.ids, send_after, author));
+}
 
 ExitCode message_reschedule(const MessageOptions& options, Context& context) {
   check_reschedule_options(options);
@@ -110,8 +131,7 @@ ExitCode message_reschedule(const MessageOptions& options, Context& context) {
   confirm(context, fmt::format("move {}?", counted(static_cast<std::int64_t>(scheduled.size()), "message")));
   const auto moved =
       move_in_pages(*connection, scheduled, send_after, queue::operator_author(*connection, options.reason));
-  context.print(json ? rescheduled_json(scheduled, others, send_after, moved)
-                     : fmt::format("done: {} moved\n", counted(moved, "message")));
+  context.print(json ? rescheduled_json(scheduled, others, send_after, moved) : rescheduled_text(moved));
   return ExitCode::done;
 }
 

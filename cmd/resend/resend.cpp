@@ -6,6 +6,7 @@
 #include "base/printable.hpp"
 #include "base/wording.hpp"
 #include "cmd/command.hpp"
+#include "cmd/resend/resend_plan.hpp"
 #include "cmd/resend/resend_report.hpp"
 #include "cmd/selection/named_tokens.hpp"
 #include "reconcile/reconciliation.hpp"
@@ -25,16 +26,11 @@ struct ResendOptions {
   bool dry_run = false;
 };
 
-/// The requests for each queue, and their plans in the same order.
-struct Resend {
-  std::vector<replay::ResendRequest> requests;
-  std::vector<replay::ResendPlan> plans;
-};
-
-Resend plan_all(db::Connection& connection, const ResendOptions& options, const config::Settings& settings) {
+NamedResend plan_all(db::Connection& connection, const ResendOptions& options,
+                     const config::Settings& settings) {
   const auto named = read_named_tokens(connection, options.tokens);
   const auto now = replay::time_of_choice(connection);
-  Resend resend;
+  NamedResend resend;
   for (const auto& queue : status::shown_queues(connection, settings)) {
     replay::ResendRequest request{
         .queue = queue,
@@ -83,6 +79,10 @@ bool changes_nothing(const std::vector<replay::ResendPlan>& plans) {
   return std::ranges::all_of(plans, [](const auto& plan) { return plan.sent.empty() && plan.revived == 0; });
 }
 
+std::string resent_text(std::int64_t sent) {
+  return fmt::format("done: {} to be sent\n", counted(sent, "token"));
+}
+
 std::string question_of(std::int64_t sent) {
   return sent == 0 ? std::string("give waiting tokens a new expiry?")
                    : fmt::format("send {} again?", counted(sent, "token"));
@@ -118,8 +118,7 @@ ExitCode run_resend(const ResendOptions& options, Context& context) {
   const auto sent = replay::carry_out_resend(*connection, resend.requests, options.max,
                                              queue::operator_author(*connection, options.reason),
                                              context.settings().collect.channel);
-  context.print(json ? resend_json(resend.plans, sent, mailed)
-                     : fmt::format("done: {} to be sent\n", counted(sent, "token")));
+  context.print(json ? resend_json(resend.plans, sent, mailed) : resent_text(sent));
   return ExitCode::done;
 }
 
@@ -135,6 +134,27 @@ Run add_resend(CommandSyntax& syntax) {
 }
 
 }  // namespace
+
+NamedResend plan_named_resend(db::Connection& connection, const std::string& name, Milliseconds extension,
+                              const config::Settings& settings) {
+  ResendOptions options;
+  options.tokens.names = {name};
+  options.extend = extension;
+  check_named_tokens(options.tokens);
+  auto resend = plan_all(connection, options, settings);
+  refuse_doubling(resend.plans);
+  if (changes_nothing(resend.plans)) refuse_nothing(options, resend.plans);
+  refuse_above_limit(sent_by(resend.plans), options.max);
+  resend.text = render_resend_plan(resend.plans, std::chrono::floor<std::chrono::seconds>(extension),
+                                   mailed_tokens(connection, sent_tokens(resend.plans)));
+  return resend;
+}
+
+std::string carry_out_named_resend(db::Connection& connection, const NamedResend& resend,
+                                   const queue::OperationAuthor& author, const std::string& channel) {
+  return resent_text(
+      replay::carry_out_resend(connection, resend.requests, ResendOptions().max, author, channel));
+}
 
 const Command resend_command{
     "resend", "send named tokens again, each in a new mail; show the plan first",

@@ -131,6 +131,10 @@ DeskDoor::Answer DeskDoor::written(const DeskPage& page, const DeskReader& reade
   if (!page.location.empty()) {
     answer.status = 303;
     answer.headers.emplace_back("Location", page.location);
+  } else if (!page.file.empty()) {
+    answer.type = "application/json; charset=utf-8";
+    answer.headers.emplace_back("Content-Disposition", fmt::format("attachment; filename=\"{}\"", page.file));
+    answer.text = page.body;
   } else {
     answer.text = page.policy.empty() ? desk_document(page, reader) : page.body;
   }

@@ -22,7 +22,7 @@ constexpr std::string_view style =
     "h1{font-size:1.4rem;line-height:1.25;margin:.5rem 0 1rem}h2{font-size:1.15rem;margin:1.5rem 0 .5rem}"
     "a{color:#0b57d0}nav a,li>a{display:inline-block;padding:.375rem 0}"
     "label{display:block;font-weight:600;margin:0 0 .25rem}"
-    "input,textarea{font:inherit;width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid #6b6b75;"
+    "input,select,textarea{font:inherit;width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid #6b6b75;"
     "border-radius:.375rem;background:#fff;color:#1b1b1f}"
     "form p{margin:0 0 1rem}"
     "button,.button{display:inline-block;font:inherit;font-weight:600;min-height:2.75rem;padding:.5rem 1.25rem;"
@@ -42,10 +42,10 @@ constexpr std::string_view style =
     ":focus-visible{outline:3px solid #0b57d0;outline-offset:2px}"
     ".skip{position:absolute;left:-100rem}.skip:focus{left:1rem;top:.5rem;background:#fff;padding:.5rem}"
     "@media(max-width:30rem){dl{grid-template-columns:1fr;gap:0}dd{margin:0 0 .5rem}}"
-    "@media(prefers-color-scheme:dark){body,.skip:focus,input,textarea{background:#17171b;color:#ececf1}"
+    "@media(prefers-color-scheme:dark){body,.skip:focus,input,select,textarea{background:#17171b;color:#ececf1}"
     "a,.plain{color:#a8c7fa}button,.button{background:#a8c7fa;border-color:#a8c7fa;color:#062e6f}"
     ".plain{background:none;color:#a8c7fa}.note,.bad,pre{background:#24252c}.note{border-color:#a8c7fa}"
-    ".bad{border-color:#f2b8b5}header,input,textarea,th,td,iframe,.events li{border-color:#9a9aa5}"
+    ".bad{border-color:#f2b8b5}header,input,select,textarea,th,td,iframe,.events li{border-color:#9a9aa5}"
     ":focus-visible{outline-color:#a8c7fa}}";
 
 /// What a role that has signed in finds on every page.

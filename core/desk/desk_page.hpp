@@ -15,6 +15,7 @@ struct DeskPage {
   std::string body{};      ///< HTML
   std::string location{};  ///< another path, to go there instead
   std::string policy{};    ///< not empty: `body` is a whole document with this Content-Security-Policy
+  std::string file{};      ///< not empty: `body` is JSON, to be kept under this name
 };
 
 /// Whom a page is for; no role: who has not signed in.

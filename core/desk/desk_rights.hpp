@@ -12,6 +12,7 @@ struct DeskRights {
   bool resends = false;
   bool cancels = false;
   bool reschedules = false;
+  bool exports = false;     ///< all that is on record of a person, as the owner of the tables may
   bool suppresses = false;  ///< and lets addresses get mails again
 };
 

@@ -5,6 +5,7 @@ PostgreSQL of with-postgres, which asks for passwords.
 
 import html
 import http.client
+import json
 import os
 import re
 import signal
@@ -92,10 +93,12 @@ class DeskTest(unittest.TestCase):
         database.create(MAILROOM, MAILROOM_SEND_FROM='Shop <shop@app.example>', MAILROOM_SECRET_KEY='ab' * 32,
                         MAILROOM_SEND_LINK='https://app.example/{action}?token={token}')
         database.make_roles(MAILROOM)
-        cls.reader, cls.operator, cls.stranger = (f'{database.name}_{name}' for name in ('ada', 'bob', 'eve'))
+        cls.reader, cls.operator, cls.stranger, cls.officer = (f'{database.name}_{name}' for name in ('ada', 'bob', 'eve', 'carl'))
         database.psql(f"""
             CREATE ROLE {cls.reader} LOGIN PASSWORD 'secret' IN ROLE {database.name}_reader;
             CREATE ROLE {cls.operator} LOGIN PASSWORD 'secret' IN ROLE {database.name}_operator;
+            CREATE ROLE {cls.officer} LOGIN PASSWORD 'secret' IN ROLE {database.name}_operator;
+            GRANT SELECT ON mailroom_outcomes TO {cls.officer};
             CREATE ROLE {cls.stranger} LOGIN PASSWORD 'secret' IN ROLE {database.name}_producer;
             CREATE ROLE {database.name}_trusted LOGIN PASSWORD 'secret' IN ROLE {database.name}_reader;
             CREATE ROLE {database.name}_root LOGIN SUPERUSER PASSWORD 'secret'""")
@@ -205,16 +208,17 @@ class DeskTest(unittest.TestCase):
 
     def test_signing_out_ends_the_session_of_postgresql(self):
         count = f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{self.operator}'"
+        before = int(self.database.psql(count))
         browser = self.signed_in(self.operator)
         kept = browser.cookie
-        self.assertEqual(self.database.psql(count).strip(), '1')
+        self.assertEqual(int(self.database.psql(count)), before + 1)
         self.assertEqual(browser.ask('POST', '/sign-out', {'csrf': browser.csrf()}).status, 303)
         browser.cookie = kept
         self.assertEqual(browser.ask('GET', '/today').status, 303)
         for _ in range(200):
-            if self.database.psql(count).strip() == '0':
+            if int(self.database.psql(count)) == before:
                 break
-        self.assertEqual(self.database.psql(count).strip(), '0')
+        self.assertEqual(int(self.database.psql(count)), before)
 
     def test_a_session_that_the_database_ends_asks_for_the_password_again(self):
         browser = self.signed_in(self.operator)
@@ -280,6 +284,103 @@ class DeskTest(unittest.TestCase):
         for secret in ('It is on its way', 'Your order', '<iframe'):
             self.assertNotIn(secret, page)
         self.assertEqual(reader.get(f'/message/{message}/html').status, 403)
+
+    def ask_for(self, reference, more=''):
+        return int(self.database.psql(f"SELECT mailroom_send(ARRAY['{reference.replace(':', '')}@mail.example'], subject => 'x', text => 'x', "
+                                      f"reference => '{reference}'{more})"))
+
+    def recorded(self, reason):
+        """Who did what was done for it."""
+        return self.database.psql(f"SELECT actor FROM mailroom_operations WHERE reason = '{reason}'").split()
+
+    def act(self, browser, path, **fields):
+        answer = browser.ask('POST', path, {'csrf': browser.csrf(), **fields})
+        answer.text = html.unescape(answer.text)
+        return answer
+
+    def test_a_change_shows_its_plan_and_is_on_record_with_its_reason(self):
+        browser = self.signed_in(self.operator)
+        late = self.ask_for('change:1', ", send_after => now() + interval '1 day'")
+        page = html.unescape(browser.get(f'/message/{late}').text)
+        for path in ('cancel', 'move'):
+            self.assertIn(f'href="/message/{late}/{path}"', page)
+        self.assertIn('1 message would leave from', html.unescape(browser.get(f'/message/{late}/move').text))
+        self.assertIn('done: 1 message moved', self.act(browser, f'/message/{late}/move', send_after='2h', reason='moved 1').text)
+        self.assertEqual(self.database.psql(f"SELECT send_after < now() + interval '3 hours' FROM mailroom_messages WHERE id = {late}").strip(), 't')
+        self.assertIn('1 message would be cancelled, for good.', html.unescape(browser.get(f'/message/{late}/cancel').text))
+        for fields, status in (({}, 400), ({'reason': ' '}, 400)):
+            answer = self.act(browser, f'/message/{late}/cancel', **fields)
+            self.assertEqual((answer.status, 'A reason is needed' in answer.text), (status, True))
+        self.assertIn('1 message would be cancelled', html.unescape(browser.get(f'/message/{late}/cancel').text))
+        self.assertIn('done: 1 message cancelled', self.act(browser, f'/message/{late}/cancel', reason='cancelled 1').text)
+        self.assertIn('No message would be cancelled', html.unescape(browser.get(f'/message/{late}/cancel').text))
+        self.assertNotIn(f'/message/{late}/cancel', browser.get(f'/message/{late}').text)
+        for reason in ('moved 1', 'cancelled 1'):
+            self.assertEqual(self.recorded(reason), [f'{self.operator}@desk'], reason)
+
+    def test_a_mail_is_sent_again(self):
+        browser = self.signed_in(self.operator)
+        message = self.message_of('order:17')
+        tokens = f'SELECT count(*) FROM tokens WHERE message = {message}'
+        waiting = self.ask_for('change:2')
+        self.assertIn('Send it again', browser.get(f'/message/{message}/resend').text)
+        answer = self.act(browser, f'/message/{message}/resend', reason='sent again', extend='1h')
+        self.assertIn('done: 1 token to be sent', answer.text)
+        self.assertEqual(self.recorded('sent again'), [f'{self.operator}@desk'])
+        self.assertEqual(self.act(browser, f'/message/{message}/resend', reason='x', extend='9y').status, 400)
+        # What waits anyway is not sent twice.
+        self.act(browser, f'/message/{waiting}/resend', reason='no reason')
+        self.assertEqual(self.recorded('no reason'), [])
+        self.assertEqual(self.database.psql(tokens.replace(str(message), str(waiting))).strip(), '1')
+
+    def test_an_address_is_suppressed_and_freed(self):
+        browser = self.signed_in(self.operator)
+        message = self.ask_for('change:3')
+        address = 'change3@mail.example'
+        self.assertIn(f'Stop mails to {address}', browser.get(f'/message/{message}').text)
+        self.assertIn('security mail', browser.get(f'/suppress?address={address}').text)
+        suppressed = f"SELECT count(*) FROM mailroom_suppressions WHERE address = '{address}'"
+        self.assertIn('gets no more messages', self.act(browser, '/suppress', address=address, reason='asked 1').text)
+        self.assertEqual(self.database.psql(suppressed).strip(), '1')
+        self.assertIn(f'Let mails go again to {address}', browser.get(f'/message/{message}').text)
+        self.assertIn('gets messages again', self.act(browser, '/free', address=address, reason='asked 2').text)
+        self.assertEqual(self.database.psql(suppressed).strip(), '0')
+        self.assertEqual(self.act(browser, '/suppress', address='no address', reason='x').status, 400)
+        for reason in ('asked 1', 'asked 2'):
+            self.assertEqual(self.recorded(reason), [f'{self.operator}@desk'], reason)
+
+    def test_a_person_gets_a_file_of_what_is_on_record(self):
+        browser = self.signed_in(self.officer)
+        self.assertIn('/export?address=twice%40mail.example', browser.search('twice@mail.example').text)
+        answer = browser.get('/export?address=twice@mail.example')
+        self.assertEqual((answer.status, answer.getheader('Content-Disposition')), (200, 'attachment; filename="person.json"'), answer.text)
+        self.assertEqual(answer.getheader('X-Content-Type-Options'), 'nosniff')
+        record = json.loads(answer.text)
+        self.assertEqual((record['address'], len(record['messages'])), ('twice@mail.example', 2))
+        self.assertNotIn('ada@mail.example', answer.text)
+        self.assertEqual(browser.get('/export?address=nobody').status, 400)
+        for role in (self.reader, self.operator):
+            other = self.signed_in(role)
+            self.assertNotIn('/export', other.search('twice@mail.example').text)
+            self.assertEqual(other.get('/export?address=twice@mail.example').status, 403)
+
+    def test_a_reader_and_another_site_change_nothing(self):
+        message = self.ask_for('change:4', ", send_after => now() + interval '1 day'")
+        reader, operator = self.signed_in(self.reader), self.signed_in(self.operator)
+        self.assertNotIn('class="actions"', reader.get(f'/message/{message}').text)
+        paths = [(f'/message/{message}/{name}', {}) for name in ('cancel', 'move', 'resend')] + [('/suppress', {'address': 'a@mail.example'}), ('/free', {'address': 'a@mail.example'})]
+        for path, fields in paths:
+            fields = {**fields, 'reason': 'forged', 'send_after': 'now'}
+            self.assertEqual(reader.get(path + '?address=a@mail.example').status, 403, path)
+            self.assertEqual(self.act(reader, path, **fields).status, 403, path)
+            self.assertEqual(operator.ask('POST', path, {**fields, 'csrf': reader.csrf()}).status, 403, path)
+            self.assertEqual(operator.ask('POST', path, {**fields, 'csrf': operator.csrf()}, Origin='https://evil.example').status, 403, path)
+            # What a link can do: show the plan.
+            operator.get(path + '?' + urllib.parse.urlencode(fields))
+        self.assertEqual(self.recorded('forged'), [])
+        self.assertEqual(self.database.psql(f"SELECT send_after > now() + interval '23 hours' FROM mailroom_messages WHERE id = {message}").strip(), 't')
+        for path in (f'/message/{message}', f'/message/{message}/html', '/today', '/nowhere', '/'):
+            self.assertEqual(self.act(operator, path, reason='x').status, 404, path)
 
     def test_today_and_what_is_wrong(self):
         browser = self.signed_in(self.reader)

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/server_counts.hpp"
 #include "support/several_queues.hpp"
+#include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
 namespace mailroom::test::message_cost_test {

@@ -6,6 +6,7 @@
 
 #include "support/history_play.hpp"
 #include "support/reconcile_rig.hpp"
+#include "support/subprocess.hpp"
 
 namespace mailroom::test::messages_outcome_test {
 namespace {

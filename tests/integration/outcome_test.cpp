@@ -8,6 +8,7 @@
 #include "replay/rewind.hpp"
 #include "support/catch.hpp"
 #include "support/outcome_rig.hpp"
+#include "support/subprocess.hpp"
 
 namespace mailroom::test::outcome_test {
 TEST_CASE("an acknowledgement records the outcome of each token of the batch", "[outcome]") {

@@ -97,7 +97,8 @@ TEST_CASE("a trigger that fires always is as good as one that is enabled") {
   CHECK(found(*connection).empty());
 }
 
-TEST_CASE("the statements that audit and resend print for psql make a token, and send a scheduled message") {
+TEST_CASE(
+    "the statement that audit prints for psql makes a token, and the command of resend sends a scheduled message") {
   const TestDatabase database;
   const auto connection = database.connect();
   const OperatorRig rig(database);
@@ -114,7 +115,10 @@ TEST_CASE("the statements that audit and resend print for psql make a token, and
   const auto bare = database.connect();
   bare->run("SET search_path = ''");
   bare->run(printed(rig.mailroom({"audit", "id:1"}).output, "INSERT INTO"));
-  bare->run(printed(rig.mailroom({"resend", "message:1", "--dry-run"}).errors, "UPDATE"));
+  CHECK(Pattern("\\s+")
+            .replaced(rig.mailroom({"resend", "message:1", "--dry-run"}).errors, " ")
+            .find("mailroom message reschedule 1 --send-after now") != std::string::npos);
+  CHECK(rig.mailroom({"message", "reschedule", "1", "--send-after", "now", "--yes"}).status == 0);
   CHECK(value<int>(*connection, "SELECT released FROM mailroom_release(10)") == 1);
   CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 2);
 }

@@ -28,7 +28,7 @@ bool runs_on(const std::string& command) {
   static const Pattern ends(".*(--once|--max-batches|--help|--to|--dry-run)\\b.*");
   if (command.starts_with("mailroom bounce --listen")) return true;
   if (command.starts_with("mailroom template serve")) return true;
-  if (command.starts_with("mailroom submission")) return true;
+  if (command.starts_with("mailroom submission") || command.starts_with("mailroom desk")) return true;
   // No server has the name of the mailbox: it is tried again.
   for (const auto* source : {"--maildir", "--imap", "--pop3"}) {
     if (command.starts_with(std::string("mailroom bounce ") + source)) return !contains(command, "--once");
@@ -97,6 +97,8 @@ class World {
                         {"MAILROOM_SEND_LINK", "https://app.example/{action}?token={token}"},
                         {"MAILROOM_SEND_TEMPLATES", "templates"},
                         {"MAILROOM_BOUNCE_PASSWORD_FILE", password_},
+                        // A port that is free.
+                        {"MAILROOM_DESK_LISTEN", "127.0.0.1:0"},
                         {"MAILROOM_BOUNCE_SNS_TOPICS", "arn:aws:sns:eu-west-1:123456789012:ses-events"},
                         {"PATH", program + ":" + std::getenv("PATH")}},
                        (directory_.path() / (name + ".stdout")).string(), errors_);

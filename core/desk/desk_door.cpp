@@ -152,7 +152,9 @@ std::shared_ptr<DeskSession> DeskDoor::session_of(const process::HttpCall& call)
 DeskDoor::Answer DeskDoor::answer(const process::HttpCall& call) noexcept try {
   return checked_answer(call);
 } catch (const std::exception& error) {
-  return {.status = 500, .text = std::string(error.what()) + "\n"};
+  // Whoever asks may not have signed in: the words are the log's.
+  log_.error("a request failed", {{"path", shown_text(call.path)}, {"error", error.what()}});
+  return {.status = 500, .text = "The desk could not answer; its log says why.\n"};
 }
 
 DeskDoor::Answer DeskDoor::checked_answer(const process::HttpCall& call) {

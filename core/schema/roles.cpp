@@ -155,6 +155,8 @@ constexpr std::array right_list{
         "operator", of_function, "EXECUTE",
         "mailroom_send mailroom_cancel mailroom_reschedule mailroom_unsubscribe mailroom_resubscribe mailroom_is_subscribed mailroom_limit"},
     Right{"operator", of_table, "DELETE", "mailroom_batches mailroom_deliveries mailroom_attachments"},
+    // For message export.
+    Right{"operator", of_table, "SELECT", "mailroom_outcomes"},
     Right{"operator", of_table, "SELECT, UPDATE, DELETE", "mailroom_bounces"},
     Right{"operator", of_table, "INSERT, DELETE", "mailroom_suppressions jobs mailroom_budgets"},
     Right{"operator", of_table, "INSERT, UPDATE", "mailroom_queues mailroom_topics"},

@@ -20,6 +20,7 @@ EXPECTED = {
     './etc/mailroom/credentials/': '0750',
     './usr/bin/mailroom': '0755',
     './usr/lib/systemd/system/mailroom-bounce.service': '0644',
+    './usr/lib/systemd/system/mailroom-desk.service': '0644',
     './usr/lib/systemd/system/mailroom-submission.service': '0644',
     './usr/lib/systemd/system/mailroom-submission.socket': '0644',
     './usr/lib/systemd/system/mailroom-collect@.service': '0644',
@@ -170,7 +171,7 @@ class PackageTest(Package):
 
     def test_a_removal_stops_what_the_units_start(self):
         units = {os.path.basename(path).replace('@.', '@*.') for path in self.files if '/systemd/system/m' in path}
-        self.assertEqual(len(units), 7)
+        self.assertEqual(len(units), 8)
         for unit in units:
             self.assertIn(f"'{unit}'", self.read('DEBIAN/prerm'))
             self.assertIn(unit, self.read('DEBIAN/postrm'))

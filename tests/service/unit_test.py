@@ -28,7 +28,7 @@ EXAMPLES = f'{SOURCE}/examples/systemd'
 # What systemd itself brings, and our units refer to.
 TARGETS = ('basic', 'multi-user', 'network-online', 'shutdown', 'sockets', 'sysinit')
 SERVICES = ('mailroom-collect@.service', 'mailroom-handover@.service', 'mailroom-send@.service', 'mailroom-bounce.service',
-            'mailroom-submission.service')
+            'mailroom-desk.service', 'mailroom-submission.service')
 PATIENCE = 60
 
 
@@ -97,9 +97,10 @@ class AnalyzeTest(unittest.TestCase):
             lines = read(f'{UNITS}/{name}').partition('\nNoNewPrivileges')[2].splitlines()
             self.assertTrue(lines)
             return lines
-        collect, handover, send, bounce, submission = (sandbox(name) for name in SERVICES)
+        collect, handover, send, bounce, desk, submission = (sandbox(name) for name in SERVICES)
         self.assertEqual(send, collect)
         self.assertEqual(bounce, collect)
+        self.assertEqual(desk, collect)
         # The user at the other end of a unix socket has his name outside of a namespace alone.
         self.assertEqual([line for line in submission if not line.startswith('Also=')], [line for line in collect if line != 'PrivateUsers=yes'])
         # The program that it starts may compile at run time.
@@ -143,7 +144,7 @@ class PlayTest(unittest.TestCase):
         manager.bind(path)
         environment = dict(os.environ, NOTIFY_SOCKET=path, CREDENTIALS_DIRECTORY=self.credentials,
                            MAILROOM_CONFIG=f'{SOURCE}/packaging/debian/mailroom.yaml', MAILROOM_QUEUE_NAME='mailroom',
-                           MAILROOM_SUBMISSION_LISTEN='127.0.0.1:0', MAILROOM_SUBMISSION_CERTIFICATE='credentials/smtp.crt',
+                           MAILROOM_SUBMISSION_LISTEN='127.0.0.1:0', MAILROOM_DESK_LISTEN='127.0.0.1:0', MAILROOM_SUBMISSION_CERTIFICATE='credentials/smtp.crt',
                            MAILROOM_SUBMISSION_KEY='credentials/smtp.key')
         process = subprocess.Popen(self.command(unit), env=environment, stdout=stdout, stderr=log)
         self.addCleanup(process.wait)
@@ -204,7 +205,7 @@ class PlayTest(unittest.TestCase):
                                                for n in range(200)))
 
     def test_a_missing_credential_is_named_and_not_retried(self):
-        for unit in SERVICES:
+        for unit in set(SERVICES) - {'mailroom-desk.service'}:
             with tempfile.TemporaryFile() as log:
                 process, manager = self.start(unit, subprocess.DEVNULL, log)
                 status = process.wait(PATIENCE)
@@ -216,6 +217,13 @@ class PlayTest(unittest.TestCase):
                              if 'submission' not in unit else 'cannot use credentials/smtp.crt for TLS: .*No such file')
             manager.close()
             os.unlink(os.path.join(self.directory, 'notify'))
+
+
+    def test_the_desk_needs_no_credential(self):
+        desk, manager = self.start('mailroom-desk.service', subprocess.DEVNULL, None)
+        self.wait_until_ready(manager)
+        desk.send_signal(signal.SIGTERM)
+        self.assertEqual(desk.wait(PATIENCE), 0)
 
 
 if __name__ == '__main__':

@@ -92,6 +92,7 @@ class TemplateSet {
   void warn_of_ignored(const TemplateFiles& files);
   void warn_of_missing(const TemplateFiles& files);
   void warn_of_mixed_locales(const TemplateFiles& files, const std::string& name);
+  void warn_of_untranslated();
   void warn_of_uses(const TemplateFiles& files);
   static const Part* choose(const Parts& parts, MailPart part, const Chain& chain);
   static Chosen choose_all(const Parts& parts, const Chain& chain);

@@ -1,8 +1,12 @@
 // What a template set warns of: files that nothing uses, parts that are missing or of another locale, and
 // mails of no use to their readers.
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <map>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "base/printable.hpp"
 #include "base/terminal_text.hpp"
@@ -85,6 +89,40 @@ void TemplateSet::warn_of_missing(const TemplateFiles& files) {
     if (chosen.text == nullptr && chosen.html == nullptr)
       add(" has no text for all locales, so its mails may be rejected", MailPart::text);
     warn_of_mixed_locales(files, name);
+  }
+  warn_of_untranslated();
+}
+
+void TemplateSet::warn_of_untranslated() {
+  std::map<std::string, std::set<std::string>> locales_of;  // of the operator's templates
+  std::set<std::string> locales;
+  for (const auto& [name, parts] : templates_) {
+    for (const auto& [part, by_locale] : parts) {
+      for (const auto& [locale, used] : by_locale) {
+        if (used.is_builtin) continue;
+        locales_of[name].insert(locale);
+        if (!locale.empty()) locales.insert(locale);
+      }
+    }
+  }
+  for (const auto& locale : locales) {
+    const auto chain = locale_chain(locale);
+    const bool has_language =
+        std::any_of(chain.begin() + 1, chain.end(), [&](const auto& each) { return locales.contains(each); });
+    if (has_language) continue;
+    std::vector<std::string> without;
+    for (const auto& [name, own] : locales_of) {
+      const bool has_it = std::ranges::any_of(
+          chain, [&own = own](const auto& each) { return !each.empty() && own.contains(each); });
+      if (!has_it) without.push_back(name);
+    }
+    // One that few have is a start. One that most have, and this one has not, may have lost its files.
+    const auto with = locales_of.size() - without.size();
+    if (with < without.size()) continue;
+    for (const auto& name : without)
+      warnings_.push_back(fmt::format(
+          "{} has no file for {}, though {} of {} templates {} one: whoever reads {} gets another language",
+          name, locale, with, locales_of.size(), with == 1 ? "has" : "have", locale));
   }
 }
 

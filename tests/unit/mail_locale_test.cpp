@@ -128,6 +128,26 @@ TEST_CASE("a part that is not translated with the others is a warning") {
           "t/activation.de.txt is accompanied by the built-in activation.subject; add activation.de.subject"});
 }
 
+TEST_CASE("a template without a file of the locale that most others have is a warning") {
+  Texts files;
+  for (const std::string name : {"activation", "receipt", "reminder", "welcome"}) {
+    for (const std::string part : {".subject", ".txt"}) {
+      files[name + part] = "{{link}}";
+      files[name + ".de" + part] = "{{link}}";
+    }
+  }
+  files["reminder.fr.subject"] = files["reminder.fr.txt"] = "one is a start";
+  CHECK(set_of(files).warnings().empty());
+  // A locale with a region is one of its language.
+  files["welcome.de-AT.subject"] = files["welcome.de-AT.txt"] = "x";
+  files.erase("receipt.de.subject");
+  files.erase("receipt.de.txt");
+  CHECK(
+      set_of(files).warnings() ==
+      std::vector<std::string>{
+          "receipt has no file for de, though 3 of 4 templates have one: whoever reads de gets another language"});
+}
+
 TEST_CASE("a template of any name may name anything, of sound form") {
   CHECK(error_of({{"receipt.txt", "{{anything.at.all}}{{#x}}{{.}}{{/x}}"}}) == "no error");
   for (const std::string name : {"", "a.", ".a", "a..b", ".."}) {

@@ -3,18 +3,18 @@
 import subprocess
 
 from companies import Company
-from machine import finish, run
-from parties import PATIENCE, Client
+from machine import PATIENCE, finish, run
+from parties import Client
 
 
 class Commands(Client):
-    """Runs a command in the machine again and again, and notes those that ended with 0. `words(number)`: of mailroom; None if there is nothing
+    """Runs a command in the machine until it ends with 0, which is noted, and then the next. `words(number)`: of mailroom; None if there is nothing
     to do yet."""
 
     def __init__(self, kind, trial, words):
         super().__init__(kind)
         self.trial, self.words = trial, words
-        self.done, self.last, self.number = [], None, None
+        self.done, self.last, self.number = [], None, None  # `last`: the last that was begun
 
     def work(self):
         if self.number is None:
@@ -23,20 +23,23 @@ class Commands(Client):
         if words is None:
             self.stopped.wait(0.1)
             return
-        self.last, self.number = self.number, None
+        self.last = self.number
         if self.trial.broken == self.kind:
-            self.done.append(self.last)
-            self.trial.promises.noted(self.kind)
+            self._note()
             self.stopped.wait(0.2)
             return
         process = self.trial.mailroom(*words)
         try:
             if process.wait(PATIENCE) == 0:
-                self.done.append(self.last)
-                self.trial.promises.noted(self.kind)
+                self._note()
         except subprocess.TimeoutExpired as error:
             raise OSError('no end') from error
         self.stopped.wait(0.1)
+
+    def _note(self):
+        self.done.append(self.number)
+        self.trial.promises.noted(self.kind)
+        self.number = None
 
 
 class Forgotten(Company):

@@ -98,6 +98,7 @@ class Client(threading.Thread):
         self.numbers = itertools.count()
         self.stopped = threading.Event()
         self.failure = None  # what ended it, other than a lost connection
+        self.refusal = None  # the last one
 
     def run(self):
         while not self.stopped.is_set():
@@ -152,6 +153,7 @@ class SmtpClient(Client):
                     session.sendmail(SENDER, RECIPIENT, mail.replace('28 Nov', '27 Nov').replace('@client', '@other'))
             except smtplib.SMTPResponseException as refusal:
                 self.refusals[refusal.smtp_code] += 1
+                self.refusal = refusal
                 raise
             self.promises.acknowledged(name)
             self.waiting = None

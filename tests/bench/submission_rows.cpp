@@ -40,7 +40,7 @@ void make_submission_database(Stage& stage) {
     Process(stage.mailroom(bench_database, {"init", "--roles"})).wait();
     stage.connect(bench_database)
         ->run(fmt::format("CREATE ROLE {0} LOGIN; GRANT EXECUTE ON FUNCTION mailroom_submit TO {0}; "
-                          "GRANT mailroom_producer TO {0}",
+                          "GRANT mailroom_producer TO {0}; GRANT {0} TO mailroom_submission",
                           bench_role));
     auto create_key = stage.mailroom(bench_database, {"key", "create", bench_role});
     create_key.output = stage.path(key_file);

@@ -46,7 +46,7 @@ while True:
 
     def next_report(self):
         """The name and the text of one, or None if no mail waits for it."""
-        name = next((name for name in list(self.trial.relay.taken) if name.startswith(('sql', 'more')) and name not in self.digests), None)
+        name = next((name for name in list(self.trial.relay.taken) if name.startswith(('sql', 'more')) and name not in self.digests and self.trial.relay.taken[name]), None)
         if name is None:
             self.stopped.wait(0.1)
             return None

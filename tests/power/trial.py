@@ -187,7 +187,7 @@ class Trial:
                 if client.failure is not None:
                     raise AssertionError(f'the client {client.kind} failed: {client.failure}')
             return all(self.promises.done[client.kind] > done.get(client.kind, 0) for client in self.everyone) and len(self.relay.taken) > taken
-        if not eventually(is_busy):
+        if not eventually(is_busy, 90):
             raise AssertionError(f'not everyone gets on: {done}, then {dict(self.promises.done)}; {taken} mails taken, then {len(self.relay.taken)}')
         time.sleep(self.dice.uniform(0, 0.7))
 

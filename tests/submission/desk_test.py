@@ -171,6 +171,12 @@ class DeskTest(unittest.TestCase):
         finally:
             desk.stop()
 
+    def test_a_sign_in_goes_on_to_a_page_of_the_desk_alone(self):
+        for asked, followed in (('/today', '/today'), ('/search?q=order%3A17', '/search?q=order%3A17'), ('//evil.example', '/'), ('https://evil.example/', '/'),
+                                ('/\\evil.example', '/'), ('/\r\nSet-Cookie: a=b', '/'), ('evil.example', '/'), ('', '/')):
+            answer = Browser(self.desk).ask('POST', '/sign-in', {'role': self.reader, 'password': 'secret', 'next': asked})
+            self.assertEqual((answer.status, answer.getheader('Location')), (303, followed), asked)
+
     def test_cookie_and_headers(self):
         browser = Browser(self.desk)
         cookie = browser.sign_in(self.reader).getheader('Set-Cookie')

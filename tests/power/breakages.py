@@ -17,6 +17,6 @@ BREAKAGES = {
     'mailbox': ('a report is marked as seen, and nothing is on record', 'imap'),
     'forget': ('an address is taken for forgotten, and is not', 'forget'),
     'apply': ('a file of queues is taken for applied, and is not', 'apply'),
-    'migrate': ('a database is taken for migrated, and is not', 'migrate'),
+    'migrate': ('a schema is taken for migrated, and is not', 'migrate'),
     'standby': ('the standby follows no more before the cut', 'none'),
 }

@@ -116,7 +116,7 @@ void TemplateSet::warn_of_untranslated() {
           chain, [&own = own](const auto& each) { return !each.empty() && own.contains(each); });
       if (!has_it) without.push_back(name);
     }
-    // One that few have is a start. One that most have, and this one has not, may have lost its files.
+    // A locale of fewer than half is a start. Of another one, a template without it may have lost its files.
     const auto with = locales_of.size() - without.size();
     if (with < without.size()) continue;
     for (const auto& name : without)

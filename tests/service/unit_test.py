@@ -218,7 +218,6 @@ class PlayTest(unittest.TestCase):
             manager.close()
             os.unlink(os.path.join(self.directory, 'notify'))
 
-
     def test_the_desk_needs_no_credential(self):
         desk, manager = self.start('mailroom-desk.service', subprocess.DEVNULL, None)
         self.wait_until_ready(manager)

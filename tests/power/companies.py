@@ -159,7 +159,7 @@ class Outcomes(Company):
 
     def problems(self):
         names = [name for name, kind in self.trial.promises.kept.items() if kind in ('sql', 'more')]
-        states = dict(self.trial.states())
+        states = dict(self.trial.final_states)
         # One that a cut kept from being cancelled waits for its hour.
         untold = sorted(f'{name} ({states.get(name)})' for name in names if name not in self.receiver.told and states.get(name) != 'scheduled')
         return [f'{len(untold)} whose outcome nobody was told: {untold[:5]}'] if untold else []

@@ -32,6 +32,7 @@ class Trial:
         self.machine = Machine(directory, arguments.file_system, 'nobarrier' if broken == 'barrier' else 'errors=remount-ro' if arguments.fault == 'read-only' else '', arguments.atom)
         watchdog.machine = self.machine
         self.promises = Promises()
+        self.final_states = []  # (subject, state) of each recipient, when everything has drained
         self.sockets = f'{directory}/sockets'
         self.log = open(f'{directory}/mailroom.log', 'ab+')
         self.standby = Standby(self.machine) if arguments.standby or broken == 'standby' else None
@@ -202,6 +203,8 @@ class Trial:
         if not eventually(lambda: not [name for name in os.listdir(spool) if name[0] != '.']):
             raise AssertionError(f'the spool is not empty: {os.listdir(spool)[:5]}')
         self.step('the queue drains')
+        # A cut loses what autovacuum goes by, so nothing has analyzed the tables, and the states of each mail would take five times as long.
+        self.query('ANALYZE')
         if not eventually(lambda: not {state for _, state in self.states()} & {'waiting', 'deferred', 'leased', 'pending'}):
             raise AssertionError(f'the queue does not drain: {collections.Counter(state for _, state in self.states())}')
 
@@ -211,10 +214,12 @@ class Trial:
                 raise AssertionError(f'{type(company).__name__} does not get done')
 
     def problems(self):
+        self.step('the oracle')
+        self.final_states = self.states()
         taken, kept, never = self.relay.taken, self.promises.kept, self.promises.never
         states = collections.defaultdict(set)
         rows = collections.Counter()
-        for name, state in self.states():
+        for name, state in self.final_states:
             states[name].add(state)
             rows[name] += 1
         lost = sorted(name for name in kept if name not in taken and name not in states)

@@ -103,7 +103,7 @@ class EventListener final : public ProviderEvents {
   ExitCode read(BounceReader& reader, process::StopSignal& stop) override;
 
  private:
-  process::HttpPage answer(const process::HttpCall& call);
+  process::HttpPage answer(const process::HttpCall& call) noexcept;
   void record_waiting(BounceReader& reader);
   void make_changes(const std::vector<std::shared_ptr<webhook::Handover>>& taken, BounceReader& reader);
   void tell_news(BounceReader& reader);
@@ -150,11 +150,15 @@ EventListener::~EventListener() {
   intake_.close();
 }
 
-/// A secret of a provider in the path may look like a link.
-process::HttpPage EventListener::answer(const process::HttpCall& call) {
+/// A secret of a provider in the path may look like a link. Never throws; the log has no path, which may be a
+/// secret or a link.
+process::HttpPage EventListener::answer(const process::HttpCall& call) noexcept try {
   const bool is_of_provider = call.method == "POST" && secrets_.sender_of(call) != nullptr;
   auto page = door_ && !is_of_provider ? door_->answer(call) : std::nullopt;
   return page ? std::move(*page) : webhook_.answer(call);
+} catch (const std::exception& error) {
+  context_.log().error("a request failed", {{"method", call.method}, {"error", error.what()}});
+  return {.status = 500, .text = "Please try again.\n"};
 }
 
 ExitCode EventListener::read(BounceReader& reader, process::StopSignal& stop) {

@@ -16,14 +16,10 @@ std::int64_t now_in_seconds() {
 
 }  // namespace
 
-process::HttpPage EventWebhook::answer(const process::HttpCall& call) noexcept {
-  try {
-    if (call.method != "POST") return {.status = 405, .text = "only POST is answered\n"};
-    if (is_too_many()) return {.status = 429, .text = "too many requests\n"};
-    return answer_post(call);
-  } catch (const std::exception&) {
-    return {.status = 500, .text = "the event was not recorded\n"};
-  }
+process::HttpPage EventWebhook::answer(const process::HttpCall& call) {
+  if (call.method != "POST") return {.status = 405, .text = "only POST is answered\n"};
+  if (is_too_many()) return {.status = 429, .text = "too many requests\n"};
+  return answer_post(call);
 }
 
 process::HttpPage EventWebhook::answer_post(const process::HttpCall& call) {

@@ -108,8 +108,7 @@ class EventWebhook {
   EventWebhook(const Verifiers& verifiers, Submit submit)
       : verifiers_(verifiers), submit_(std::move(submit)) {}
 
-  /// Never throws.
-  process::HttpPage answer(const process::HttpCall& call) noexcept;
+  process::HttpPage answer(const process::HttpCall& call);
   WebhookNews take_news();
 
  private:

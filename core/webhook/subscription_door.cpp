@@ -84,16 +84,12 @@ bool WrongLinks::are_many(const std::string& client, TimePoint now) {
   return ++counts_[client] > most;
 }
 
-std::optional<process::HttpPage> SubscriptionDoor::answer(const process::HttpCall& call) noexcept {
-  try {
-    const auto text = last_part(call.path);
-    // A link that was cut off; providers only post.
-    if (!mail::is_subscription_text(text))
-      return call.method == "GET" ? std::optional(not_found()) : std::nullopt;
-    return answer_link(text, call);
-  } catch (const std::exception&) {
-    return process::HttpPage{.status = 500, .text = "Please try again.\n"};
-  }
+std::optional<process::HttpPage> SubscriptionDoor::answer(const process::HttpCall& call) {
+  const auto text = last_part(call.path);
+  // A link that was cut off; providers only post.
+  if (!mail::is_subscription_text(text))
+    return call.method == "GET" ? std::optional(not_found()) : std::nullopt;
+  return answer_link(text, call);
 }
 
 process::HttpPage SubscriptionDoor::answer_link(std::string_view text, const process::HttpCall& call) {

@@ -67,8 +67,8 @@ class SubscriptionDoor {
     home_ = home;
   }
 
-  /// nullopt for what may be of a provider. Never throws.
-  std::optional<process::HttpPage> answer(const process::HttpCall& call) noexcept;
+  /// nullopt for what may be of a provider.
+  std::optional<process::HttpPage> answer(const process::HttpCall& call);
 
  private:
   process::HttpPage answer_link(std::string_view text, const process::HttpCall& call);

@@ -146,6 +146,14 @@ TEST_CASE("a template without a file of the locale that most others have is a wa
       set_of(files).warnings() ==
       std::vector<std::string>{
           "receipt has no file for de, though 3 of 4 templates have one: whoever reads de gets another language"});
+  files.erase("welcome.de.subject");
+  files.erase("welcome.de.txt");
+  files.erase("welcome.de-AT.subject");
+  files.erase("welcome.de-AT.txt");
+  CHECK(set_of(files).warnings().size() == 2);
+  files.erase("reminder.de.subject");
+  files.erase("reminder.de.txt");
+  CHECK(set_of(files).warnings().empty());
 }
 
 TEST_CASE("a template of any name may name anything, of sound form") {

@@ -52,6 +52,6 @@ endfunction()
 # mailroom_check_leaks(TEST…): under the sanitizers, each process of mailroom that these tests start looks for leaks at its end.
 function(mailroom_check_leaks)
   if(MAILROOM_SANITIZE)
-    set_tests_properties(${ARGN} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=handle_sigill=1:detect_leaks=1:malloc_context_size=30")
+    set_tests_properties(${ARGN} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=handle_sigill=1:detect_leaks=1:malloc_context_size=30:quarantine_size_mb=16")
   endif()
 endfunction()

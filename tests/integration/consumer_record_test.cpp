@@ -173,7 +173,9 @@ TEST_CASE("a consumer notices a restore of the data alone, which leaves its sess
                  "the database has gone back to an older state, by a restore or a failover "
                  "newest_batch=2 claimed_before=3") == 1;
   }));
-  CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_operations WHERE kind = 'went back'") == 1);
+  CHECK(eventually([&] {
+    return value<int>(*connection, "SELECT count(*) FROM mailroom_operations WHERE kind = 'went back'") == 1;
+  }));
   CHECK(collector.stop() == 0);
 }
 

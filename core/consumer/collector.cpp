@@ -111,7 +111,7 @@ void Collector::leave_sinks() {
 
 void Collector::step() {
   const auto now = environment_.now();
-  pipeline_.consult(claimer_.hear(now));
+  if (!pipeline_.consult(claimer_.hear(now))) return;
   pipeline_.report_late();
   const auto [claim, until] = claimer_.next(now);
   if (!claim) {

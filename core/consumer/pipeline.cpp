@@ -155,6 +155,13 @@ void Pipeline::report_late() {
   }
 }
 
+bool Pipeline::consult(bool heard) {
+  sink_->ask();
+  if (sessions_.session_or_null() == nullptr) return false;
+  sink_->consult(sessions_.session(), heard);
+  return true;
+}
+
 void Pipeline::leave() {
   if (auto* const session = sessions_.session_or_null()) sink_->leave(*session);
 }

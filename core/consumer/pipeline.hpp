@@ -70,8 +70,9 @@ class Pipeline final : private claim::LeaseRecord {
   bool is_ready() const { return sink_->is_ready(); }
   /// Why nothing is claimed, for people.
   std::string unavailability() const { return sink_->unavailability(); }
-  /// Shares the states of sinks with other consumers; `heard`: they may have changed.
-  void consult(bool heard) { sink_->consult(sessions_.session(), heard); }
+  /// Shares the states of sinks with other consumers; `heard`: they may have changed. False if the session
+  /// has ended meanwhile.
+  bool consult(bool heard);
   /// Tells the others, too, that this consumer stops.
   void leave();
   /// Reports what became of tokens whose batches did not wait for it, once these are acknowledged.

@@ -58,6 +58,11 @@ claim::QueueSession& SessionKeeper::connect_to_leave() {
   return *session_;
 }
 
+claim::QueueSession& SessionKeeper::session() {
+  if (!session_) throw db::ConnectionLost("the session has ended");
+  return *session_;
+}
+
 void SessionKeeper::adopt(std::unique_ptr<claim::QueueSession> session) {
   session_ = std::move(session);
   ++number_;
@@ -82,7 +87,7 @@ void SessionKeeper::note_return_to(std::int64_t newest) {
 
 void SessionKeeper::record(const std::string& kind, const std::string& details) {
   try {
-    session_->record(kind, details);
+    session().record(kind, details);
   } catch (const db::DatabaseError& error) {
     if (error.sqlstate() != db::sqlstate::insufficient_privilege) throw;
     // The roles are older than the function. The log has the event.
@@ -91,14 +96,14 @@ void SessionKeeper::record(const std::string& kind, const std::string& details) 
 }
 
 std::vector<queue::QueueRecord> SessionKeeper::definitions() {
-  auto definitions = session_->definitions();
-  observer_.learned(session_->action_names());
+  auto definitions = session().definitions();
+  observer_.learned(session().action_names());
   return definitions;
 }
 
 int SessionKeeper::release() {
   try {
-    return session_->release();
+    return session().release();
   } catch (const db::DatabaseError& error) {
     if (error.sqlstate() != db::sqlstate::insufficient_privilege) throw;
     if (!std::exchange(may_not_release_, true))
@@ -168,7 +173,7 @@ bool SessionKeeper::fixes(const db::DatabaseError& error) {
 
 claim::ClaimReply SessionKeeper::claim(const claim::ClaimRequest& request) {
   const auto started = environment_.now();
-  auto reply = session_->claim(request);
+  auto reply = session().claim(request);
   note_claim(request, reply, environment_.now() - started);
   return reply;
 }
@@ -202,12 +207,12 @@ void SessionKeeper::report(const claim::ClaimReply& reply) {
 void SessionKeeper::wait(TimePoint until) {
   const auto health = last_round_trip_ + options_.healthcheck_interval;
   if (environment_.now() >= health) {
-    session_->check_health();
+    session().check_health();
     last_round_trip_ = environment_.now();
     return;
   }
   observer_.waits(std::min(until, health));
-  environment_.wait(session_->socket(), std::min(until, health));
+  environment_.wait(session().socket(), std::min(until, health));
 }
 
 }  // namespace mailroom::consumer

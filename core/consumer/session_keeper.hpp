@@ -47,8 +47,8 @@ class SessionKeeper {
   /// QueueSession::release(). Says in the log, once, that its role may not.
   int release();
 
-  /// There must be one.
-  claim::QueueSession& session() { return *session_; }
+  /// Throws ConnectionLost if there is none.
+  claim::QueueSession& session();
   /// Null if there is none.
   claim::QueueSession* session_or_null() { return session_.get(); }
   /// Tells the sessions apart; 0 if there is none.

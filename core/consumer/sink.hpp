@@ -51,6 +51,9 @@ class Sink {
   virtual BatchOutcome finish(const std::function<void()>& when_slow) = 0;
   /// False if finish() would have to wait for the receiver.
   virtual bool is_ready() const = 0;
+  /// Asks the record for what its messages wait for; called before each consult(). Only here and in finish()
+  /// may the session with the database end meanwhile.
+  virtual void ask() {}
   /// Shares with other consumers which of its receivers are unavailable; called before each claim. `heard`:
   /// others may have changed it. A sink that shares nothing does nothing.
   virtual void consult(claim::SinkBoard& board, bool heard) {

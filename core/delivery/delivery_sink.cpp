@@ -243,7 +243,6 @@ consumer::BatchOutcome DeliverySink::finish(const std::function<void()>& when_sl
 }
 
 void DeliverySink::consult(claim::SinkBoard& board, bool heard) {
-  clear();
   board.announce(sinks_in_session());
   for (const auto& lane : lanes_)
     lane->consult(board, heard, delivery_log_, options_.words);

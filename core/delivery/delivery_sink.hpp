@@ -89,6 +89,7 @@ class DeliverySink final : public consumer::Sink {
   void skip(const claim::TokenRow& row, const char* defect) override;
   consumer::BatchOutcome finish(const std::function<void()>& when_slow) override;
   bool is_ready() const override { return !time_to_admission(); }
+  void ask() override { clear(); }
   void consult(claim::SinkBoard& board, bool heard) override;
   void leave(claim::SinkBoard& board) override;
   std::vector<claim::Receipt> take_late() override;

@@ -102,6 +102,12 @@ class FakeSession final : public claim::QueueSession {
     return answer;
   }
 
+  std::vector<std::int64_t> begin(const std::vector<claim::Lease>& leases,
+                                  const std::vector<std::string>& sinks) override {
+    server_.end_call(server_.begin_call(ServerOperation::begin, number_), number_);
+    return QueueSession::begin(leases, sinks);
+  }
+
   int release() override { return server_.release(); }
 
   void check_health() override {

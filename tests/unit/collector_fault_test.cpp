@@ -87,7 +87,44 @@ class Rival {
   int voids_ = 0;
 };
 
+/// As a sender whose mails wait for the record of their lease when the next claim is due.
+class AskingSink final : public consumer::Sink {
+ public:
+  explicit AskingSink(Output& output) : lines_(compose::make_jsonl_encoder(), output) {}
+
+  void attend(claim::LeaseRecord& record) override { record_ = &record; }
+  void begin(const claim::Lease& lease, int line_limit) override { lines_.begin(lease, line_limit); }
+  void add(const claim::TokenRow& row, std::string_view token) override { lines_.add(row, token); }
+  consumer::BatchOutcome finish(const std::function<void()>& when_slow) override {
+    return lines_.finish(when_slow);
+  }
+  bool is_ready() const override { return true; }
+  void ask() override { record_->begin({}, {"relay"}); }
+  void consult(claim::SinkBoard& board, bool /*heard*/) override { board.announce({"relay"}); }
+
+ private:
+  carriers::LineSink lines_;
+  claim::LeaseRecord* record_ = nullptr;
+};
+
 }  // namespace
+
+TEST_CASE("a session that ends while a sink asks it is replaced") {
+  for (const auto fault : {ServerFault::lost_request, ServerFault::lost_reply}) {
+    CollectorRig rig;
+    rig.server.on_call = [&](const Call& call) {
+      const bool is_chosen = call.operation == ServerOperation::begin && call.nth % 3 == 0 && call.nth < 12;
+      return is_chosen ? fault : ServerFault::none;
+    };
+    script(rig);
+    auto setup = rig.setup();
+    setup.make_sink = [&rig] { return std::make_unique<AskingSink>(rig.output); };
+    consumer::Collector(std::move(setup), rig.limits, rig.reload, rig.environment, rig.log).run();
+    check_delivery(rig);
+    CHECK(rig.logged("connection lost"));
+    CHECK(rig.server.sessions() > 3);
+  }
+}
 
 TEST_CASE("a failed first connection is an error at once, unless the collector may wait") {
   struct Start {

@@ -16,6 +16,7 @@ from forgetful_disk import DIES_WITH_PARENT, PATIENCE, ForgetfulDisk
 SIZE = 512 * 1024 * 1024
 INITDB = ('-U', 'postgres', '-E', 'UTF8', '--locale=C', '--auth=trust', '--no-sync', '--data-checksums')
 MAKE = {'ext4': ('mkfs.ext4', '-q', '-E', 'nodiscard,lazy_itable_init=0,lazy_journal_init=0'), 'xfs': ('mkfs.xfs', '-q', '-K')}
+CHECK = {'ext4': ('e2fsck', '-fn'), 'xfs': ('xfs_repair', '-n')}
 # xfs logs parts of a block and cannot repair one that is torn, so its sectors must be whole.
 ATOM = {'ext4': 512, 'xfs': 4096}
 
@@ -237,8 +238,7 @@ class Machine:
         finish(self.first)
         self._unmount()
         self._attach()
-        if self.file_system == 'ext4':
-            run('e2fsck', '-fn', self.loop)
+        run(*CHECK[self.file_system], self.loop)
         self._mount()
         run(*self.as_owner(), f'{self.bin}/pg_checksums', '--check', '-D', f'{self.root}/data')
 

@@ -153,7 +153,7 @@ CREATE INDEX mailroom_deliveries_address_idx ON mailroom_deliveries
 
 -- For bounces of mails whose Message-ID an application has given: those of mailroom show the token, and Amazon SES gets its bounces
 -- itself. It takes no space without such.
-CREATE INDEX mailroom_deliveries_message_id_idx ON mailroom_deliveries (message_id) WHERE message_id !~ '\.mailroom@|\.amazonses\.com$';
+CREATE INDEX mailroom_deliveries_message_id_idx ON mailroom_deliveries (message_id) WHERE message_id NOT LIKE '%.mailroom@%' AND message_id NOT LIKE '%.amazonses.com';
 
 -- Keeps every outcome when another follows.
 CREATE FUNCTION trg_before_delivery_outcome() RETURNS trigger LANGUAGE plpgsql AS $$

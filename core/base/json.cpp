@@ -2,6 +2,8 @@
 
 #include "base/json.hpp"
 
+#include <algorithm>
+
 #include "base/printable.hpp"
 
 namespace mailroom {
@@ -45,6 +47,15 @@ std::string json_text(const nlohmann::json& value) {
 
 std::string json_text(const nlohmann::ordered_json& value) {
   return escaped_json(plain_json(value));
+}
+
+void append_json(std::string& json, const std::string& text) {
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
+  if (!std::ranges::all_of(text, is_plain)) {
+    json += json_text(nlohmann::json(text));
+    return;
+  }
+  json.append(1, '"').append(text).append(1, '"');
 }
 
 std::string plain_json(const nlohmann::json& value) {

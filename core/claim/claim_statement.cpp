@@ -63,21 +63,22 @@ void append_outcome(std::string& text, const TokenOutcome& outcome, std::int64_t
   if (outcome.state == fate::Outcome::deferred) append_format(text, R"(,"wait":{})", outcome.wait.count());
   if (outcome.answered_at) {
     const auto ago = std::max(std::chrono::duration<double>(now - *outcome.answered_at).count(), 0.0);
-    append_format(text, R"(,"ago":{})", ago);
+    append_format(text, R"(,"ago":{:.6f})", ago);
   }
-  if (!outcome.sink.empty()) append_format(text, R"(,"sink":{})", json_text(nlohmann::json(outcome.sink)));
-  if (!outcome.address.empty())
-    append_format(text, R"(,"address":{})", json_text(nlohmann::json(outcome.address)));
-  if (!outcome.counted_as.empty())
-    append_format(text, R"(,"counted_as":{})", json_text(nlohmann::json(outcome.counted_as)));
-  if (!outcome.message_id.empty())
-    append_format(text, R"(,"message_id":{})", json_text(nlohmann::json(outcome.message_id)));
-  if (!outcome.content_hash.empty()) append_format(text, R"(,"content_hash":"{}")", outcome.content_hash);
-  if (!outcome.templates.empty())
-    append_format(text, R"(,"templates":{})", json_text(nlohmann::json(outcome.templates)));
-  if (!outcome.suppress.empty()) append_format(text, R"(,"suppress":"{}")", outcome.suppress);
+  const auto append_text = [&](std::string_view key, const std::string& value) {
+    if (value.empty()) return;
+    text.append(",\"").append(key).append("\":");
+    append_json(text, value);
+  };
+  append_text("sink", outcome.sink);
+  append_text("address", outcome.address);
+  append_text("counted_as", outcome.counted_as);
+  append_text("message_id", outcome.message_id);
+  append_text("content_hash", outcome.content_hash);
+  append_text("templates", outcome.templates);
+  append_text("suppress", outcome.suppress);
   if (outcome.code != 0) append_format(text, R"(,"code":{})", outcome.code);
-  if (!outcome.reply.empty()) append_format(text, R"(,"reply":{})", json_text(nlohmann::json(outcome.reply)));
+  append_text("reply", outcome.reply);
   text += "}";
 }
 

@@ -56,7 +56,7 @@ LIMIT 1)";
 
 constexpr const char* other_mail_sql = R"(
 SELECT d.token, t.message FROM mailroom_deliveries d JOIN tokens t ON t.id = d.token
-WHERE d.message_id = $1 AND d.message_id !~ '\.mailroom@|\.amazonses\.com$' ORDER BY d.token DESC LIMIT 20)";
+WHERE d.message_id = $1 AND d.message_id NOT LIKE '%.mailroom@%' AND d.message_id NOT LIKE '%.amazonses.com' ORDER BY d.token DESC LIMIT 20)";
 
 constexpr const char* queue_id_sql = R"(
 SELECT d.token, t.message FROM mailroom_deliveries d JOIN tokens t ON t.id = d.token

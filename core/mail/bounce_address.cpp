@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <mutex>
+#include <utility>
 
 #include "base/text.hpp"
 #include "crypto/hmac.hpp"
@@ -16,10 +18,10 @@ constexpr std::string_view placeholder = "{id}";
 constexpr std::size_t most_octets = 64;          // RFC 5321, section 4.5.3.1.1
 constexpr std::size_t longest_id = 19 + 1 + 10;  // of the highest token
 
-std::string tag_of(std::int64_t token, std::string_view home, const crypto::Key& key) {
+std::string bounce_tag(std::int64_t token, std::string_view home, crypto::Hmac& hmac) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz234567";
   constexpr int tag_letters = 10;
-  const auto digest = crypto::Hmac(key).digest({"mailroom bounce ", std::to_string(token), " ", home});
+  const auto digest = hmac.digest({"mailroom bounce ", std::to_string(token), " ", home});
   std::string tag;
   for (std::size_t bit = 0; bit < tag_letters * 5; bit += 5) {
     const auto pair = static_cast<unsigned>(digest[bit / 8] << 8U | digest[bit / 8 + 1]);
@@ -37,7 +39,10 @@ std::optional<std::int64_t> token_of_bounce_id(std::string_view id, std::string_
   const auto token = parse_number<std::int64_t>(id.substr(0, dash));
   if (!token || *token < 1) return std::nullopt;
   const auto tag = lower_case(id.substr(dash + 1));
-  const auto has_made_it = [&](const crypto::Key& key) { return tag_of(*token, home, key) == tag; };
+  const auto has_made_it = [&](const crypto::Key& key) {
+    crypto::Hmac hmac(key);
+    return bounce_tag(*token, home, hmac) == tag;
+  };
   const bool is_ours = has_made_it(keys.current) || std::ranges::any_of(keys.previous, has_made_it);
   return is_ours ? token : std::nullopt;
 }
@@ -60,8 +65,20 @@ std::optional<Refusal> BounceAddress::problem_of(std::string_view pattern) {
              : std::optional(Refusal{"its domain is not in ASCII: write it with xn--"});
 }
 
+/// One for all mails: to set up an HMAC costs as much as a hundred lines of a mail.
+struct BounceAddress::Signer {
+  explicit Signer(const crypto::Key& key) : hmac(key) {}
+
+  std::mutex mutex{};
+  crypto::Hmac hmac;
+};
+
+BounceAddress::BounceAddress(std::string pattern, const crypto::Key& key)
+    : pattern_(std::move(pattern)), signer_(std::make_shared<Signer>(key)) {}
+
 std::string BounceAddress::id_of(std::int64_t token, std::string_view home) const {
-  return fmt::format("{}-{}", token, tag_of(token, home, key_));
+  const std::lock_guard lock(signer_->mutex);
+  return fmt::format("{}-{}", token, bounce_tag(token, home, signer_->hmac));
 }
 
 std::string BounceAddress::address_with(std::string_view id) const {

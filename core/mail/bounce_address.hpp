@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,7 +27,7 @@ class BounceAddress {
   static std::optional<Refusal> problem_of(std::string_view pattern);
 
   /// `pattern` has no problem_of(), or is empty: the copies have ids, and no envelope senders of their own.
-  BounceAddress(std::string pattern, crypto::Key key) : pattern_(std::move(pattern)), key_(std::move(key)) {}
+  BounceAddress(std::string pattern, const crypto::Key& key);
 
   /// What stands for {id} in the address for the mail of a token of the database `home`.
   std::string id_of(std::int64_t token, std::string_view home) const;
@@ -35,8 +36,10 @@ class BounceAddress {
   std::string address_with(std::string_view id) const;
 
  private:
+  struct Signer;
+
   std::string pattern_;
-  crypto::Key key_;
+  std::shared_ptr<Signer> signer_;  ///< of this and its copies
 };
 
 /// The id in `address`, if it is one that `pattern` makes; else empty.

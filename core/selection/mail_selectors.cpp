@@ -72,7 +72,7 @@ std::string tokens_with_message_ids(const MailSelectors& selectors, std::string_
   return fmt::format(
       R"(ARRAY(SELECT v::bigint FROM jsonb_array_elements_text({0}::jsonb->'named_tokens') v
     UNION SELECT k.id FROM tokens k WHERE k.message IN (SELECT v::bigint FROM jsonb_array_elements_text({0}::jsonb->'named_messages') v)
-    UNION SELECT d.token FROM mailroom_deliveries d WHERE d.message_id = ANY {1} AND d.message_id !~ '\.mailroom@|\.amazonses\.com$'))",
+    UNION SELECT d.token FROM mailroom_deliveries d WHERE d.message_id = ANY {1} AND d.message_id NOT LIKE '%.mailroom@%' AND d.message_id NOT LIKE '%.amazonses.com'))",
       parameter, texts_sql(parameter, "message_ids"));
 }
 

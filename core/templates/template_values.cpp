@@ -40,8 +40,9 @@ TemplateData duration_data(Moment::duration duration) {
   };
   auto data = text_data(duration_words(duration));
   const auto parts = in_one_unit(duration);
-  data.members = {
-      {"minutes", number(parts.minutes)}, {"hours", number(parts.hours)}, {"days", number(parts.days)}};
+  data.members.emplace("minutes", number(parts.minutes));
+  data.members.emplace("hours", number(parts.hours));
+  data.members.emplace("days", number(parts.days));
   return data;
 }
 
@@ -49,11 +50,12 @@ TemplateData expiry_data(Moment moment) {
   auto data = text_data(expiry_text(moment));
   // As 2026-11-21T09:30:15Z.
   const auto date = *date_text(std::clamp(moment, Moment(), year_10000 - std::chrono::seconds(1)));
-  data.members = {{"year", text_data(date.substr(0, 4))},
-                  {"month", text_data(date.substr(5, 2))},
-                  {"day", text_data(date.substr(8, 2))},
-                  {"hour", text_data(date.substr(11, 2))},
-                  {"minute", text_data(date.substr(14, 2))}};
+  // Not a list of pairs, which would be copied.
+  data.members.emplace("year", text_data(date.substr(0, 4)));
+  data.members.emplace("month", text_data(date.substr(5, 2)));
+  data.members.emplace("day", text_data(date.substr(8, 2)));
+  data.members.emplace("hour", text_data(date.substr(11, 2)));
+  data.members.emplace("minute", text_data(date.substr(14, 2)));
   return data;
 }
 
@@ -66,8 +68,9 @@ const std::map<std::string, TemplateData>& all_variables() {
 }  // namespace
 
 std::map<std::string, TemplateData> variables_of(const TemplateValues& values) {
-  std::map<std::string, TemplateData> variables{{"action", text_data(values.action)},
-                                                {"email", text_data(values.email)}};
+  std::map<std::string, TemplateData> variables;
+  variables.emplace("action", text_data(values.action));
+  variables.emplace("email", text_data(values.email));
   if (values.login) variables.emplace("login", text_data(*values.login));
   if (values.unsubscribe_link) variables.emplace("unsubscribe_link", text_data(*values.unsubscribe_link));
   if (values.preferences_link) variables.emplace("preferences_link", text_data(*values.preferences_link));
@@ -105,8 +108,11 @@ std::variant<TemplateData, mail::Refusal> template_scope(const TemplateValues& v
   auto parsed = parse_template_data(data);
   if (std::holds_alternative<mail::Refusal>(parsed)) return parsed;
   auto& members = std::get<TemplateData>(parsed).members;
-  for (auto& [name, value] : variables_of(values)) {
-    auto& other = members.try_emplace(name, value).first->second;
+  auto variables = variables_of(values);
+  members.merge(variables);
+  // What is left is in the data too.
+  for (auto& [name, value] : variables) {
+    auto& other = members.find(name)->second;
     const bool is_same = other.kind == TemplateData::Kind::text && other.text == value.text;
     if (is_same) {
       other = std::move(value);

@@ -22,7 +22,7 @@ RETURNS TABLE (queue text, token bigint, address text, is_proof boolean) LANGUAG
         SELECT g.queue, g.token, false, true
         FROM jsonb_to_recordset(p_message_ids) i (given text), LATERAL (
             SELECT o.queue, o.token FROM mailroom_deliveries o
-            WHERE o.message_id = i.given AND o.message_id !~ '\.mailroom@|\.amazonses\.com$' LIMIT 1000) g
+            WHERE o.message_id = i.given AND o.message_id NOT LIKE '%.mailroom@%' AND o.message_id NOT LIKE '%.amazonses.com' LIMIT 1000) g
         UNION ALL
         SELECT i.queue, t.id, i.token IS NOT NULL, false
         FROM jsonb_to_recordset(p_message_ids) i (queue text, key text, token bigint, message bigint),

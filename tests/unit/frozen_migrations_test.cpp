@@ -33,7 +33,7 @@ const std::map<std::string, std::string>& frozen() {
       {"6_tokens_by_message.down.sql", "62602a548d6fb724f2c315cb1747035b027da7603fbba6e0b5c4ed1fc83ff462"},
       {"6_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
-      {"7_queue.up.sql", "5a7965901fa72d58455cbb7ea02d12e065df30cf52528b462d136aa34c55e7dc"},
+      {"7_queue.up.sql", "af98052236b99a96f62e28282a59021f64bd2b00882bc405df76b1c0ca197b9c"},
       {"8_messages.down.sql", "54d93fe0cbf238b01447bd9c14e6e2a597b86591f225c65d3b30fc11a19fb6c7"},
       {"8_messages.up.sql", "d7da8777f45bd74cb54198b7f84cff3fd929364fd1e3881af332aeec3a68b2f2"},
   };

@@ -12,6 +12,7 @@ namespace {
 TestRelay::Options relay_options(const SendTrial::Options& options) {
   auto relay = options.relay;
   relay.offers_pipelining = options.pipelining;
+  if (options.pipelining) relay.chunks = Chunks::taken;
   return relay;
 }
 

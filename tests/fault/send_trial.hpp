@@ -18,7 +18,7 @@ class SendTrial : public DeliveryTrial {
     int producers = 0;  ///< of messages
     int limit = 5;
     TestRelay::Options relay{};
-    bool pipelining = true;            ///< the relay offers it, as nearly every relay does
+    bool pipelining = true;            ///< the relay offers it, and CHUNKING, as most do
     TestRelay* first_relay = nullptr;  ///< tried before the trial's; what it takes counts too
     std::map<std::string, std::string> environment{};
     std::chrono::seconds patience{120};  ///< of finish()

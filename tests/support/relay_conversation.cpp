@@ -91,13 +91,15 @@ bool RelayConversation::take_line(const std::string& line) {
   if (verb == "AUTH") return authenticate(line);
   if (verb == "MAIL" || verb == "RCPT") return take_envelope(verb, line);
   if (verb == "DATA") return take_message();
+  if (verb == "BDAT" && options_.chunks != Chunks::none) return take_chunk(line);
   if (verb == "QUIT") {
     stream_.write("221 bye\r\n");
     return false;
   }
   if (verb == "RSET" && options_.is_deaf_to_rset) return true;
   if (verb == "RSET") has_sender_ = has_recipient_ = false;
-  return stream_.write(verb == "NOOP" || verb == "RSET" ? "250 ok\r\n" : "502 what\r\n");
+  if (verb == "RSET") return stream_.write(options_.rset_reply + "\r\n");
+  return stream_.write(verb == "NOOP" ? "250 ok\r\n" : "502 what\r\n");
 }
 
 bool RelayConversation::greet_client() {
@@ -106,6 +108,7 @@ bool RelayConversation::greet_client() {
   if (!options_.user.empty()) offers += "250-AUTH " + options_.mechanisms + "\r\n";
   if (options_.offers_smtputf8) offers += "250-SMTPUTF8\r\n";
   if (options_.offers_pipelining) offers += "250-PIPELINING\r\n";
+  if (options_.chunks != Chunks::none) offers += "250-CHUNKING\r\n";
   if (options_.offers_8bitmime) offers += "250-8BITMIME\r\n";
   if (options_.in_lower_case) offers = lower_case(offers);
   return answer(RelayStep::ehlo, offers + "250 HELP");
@@ -182,7 +185,20 @@ bool RelayConversation::take_message() {
   if (refused_) return true;
   if (!answer(RelayStep::body, "")) return false;
   mail_.message.clear();
-  if (!read_message(mail_.message)) return false;
+  return read_message(mail_.message) && end_message();
+}
+
+/// `BDAT 6 LAST`
+bool RelayConversation::take_chunk(const std::string& line) {
+  if (options_.chunks == Chunks::refused) return stream_.write("500 5.5.1 what\r\n");
+  const char* const first = has_sender_ ? "RCPT" : "MAIL";
+  const auto refuse = [&] { return stream_.write(fmt::format("503 5.5.1 {} first\r\n", first)); };
+  if (!has_recipient_ && options_.chunks == Chunks::read_as_commands) return refuse();
+  if (!stream_.read_bytes(mail_.message, std::stoul(line.substr(5)))) return false;
+  return has_recipient_ ? end_message() : refuse();
+}
+
+bool RelayConversation::end_message() {
   has_sender_ = has_recipient_ = false;
   mail_.encrypted = stream_.is_encrypted();
   mail_.user = user_;

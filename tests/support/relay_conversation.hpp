@@ -33,6 +33,8 @@ class RelayConversation {
   std::string right_answers(const std::string& mechanism) const;
   bool authenticate(const std::string& line);
   bool take_message();
+  bool take_chunk(const std::string& line);
+  bool end_message();
   bool read_message(std::string& message);
   void record(const std::string& line);
 

@@ -16,6 +16,9 @@ namespace mailroom::test {
 /// Where a dialogue is: the server is about to answer this.
 enum class RelayStep { greeting, ehlo, starttls, auth, mail, rcpt, data, body, end };
 
+/// What a relay that offers CHUNKING does with BDAT.
+enum class Chunks { none, taken, refused, read_as_commands };
+
 struct RelayMoment {
   RelayStep step = RelayStep::greeting;
   int connection = 0;     ///< from 1
@@ -65,6 +68,8 @@ class TestRelay {
     bool offers_smtputf8 = false;
     bool offers_8bitmime = true;
     bool offers_pipelining = false;
+    Chunks chunks = Chunks::none;
+    std::string rset_reply = "250 ok";
     bool is_deaf_to_rset = false;
     bool takes_empty_messages = false;  ///< answers 354 to DATA without a recipient
     std::string mechanisms = "PLAIN";   ///< that are offered, separated by blanks

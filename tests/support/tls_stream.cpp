@@ -38,12 +38,25 @@ long TlsStream::read_some(char* to, std::size_t room) {
   return recv(socket_, to, room, 0);
 }
 
-bool TlsStream::read_line(std::string& line) {
+bool TlsStream::fill() {
   std::array<char, 4096> bytes{};
-  for (auto end = buffer_.find('\n'); end == std::string::npos; end = buffer_.find('\n')) {
-    const auto count = wait_readable() ? read_some(bytes.data(), bytes.size()) : 0;
-    if (count <= 0) return false;
-    buffer_.append(bytes.data(), static_cast<std::size_t>(count));
+  const auto count = wait_readable() ? read_some(bytes.data(), bytes.size()) : 0;
+  if (count > 0) buffer_.append(bytes.data(), static_cast<std::size_t>(count));
+  return count > 0;
+}
+
+bool TlsStream::read_bytes(std::string& bytes, std::size_t count) {
+  while (buffer_.size() < count) {
+    if (!fill()) return false;
+  }
+  bytes = buffer_.substr(0, count);
+  buffer_.erase(0, count);
+  return true;
+}
+
+bool TlsStream::read_line(std::string& line) {
+  while (buffer_.find('\n') == std::string::npos) {
+    if (!fill()) return false;
   }
   const auto end = buffer_.find('\n');
   line = buffer_.substr(0, end);

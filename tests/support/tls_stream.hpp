@@ -25,6 +25,8 @@ class TlsStream {
   bool is_encrypted() const { return tls_ != nullptr; }
   /// Reads a line without its line end. False at the end of the connection.
   bool read_line(std::string& line);
+  /// Reads so many bytes. False at the end of the connection.
+  bool read_bytes(std::string& bytes, std::size_t count);
   /// False if the client has gone.
   bool write(std::string_view bytes);
   /// Waits; false if the server stops before.
@@ -37,6 +39,7 @@ class TlsStream {
   void reset_on_close();
 
  private:
+  bool fill();
   bool wait_readable();
   long read_some(char* to, std::size_t room);
 

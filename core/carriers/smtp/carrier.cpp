@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 #include <exception>
 #include <fmt/format.h>
+#include <span>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -28,12 +29,24 @@ constexpr std::chrono::microseconds longest_queue{20'000};
 constexpr int fewest_ahead = 2;
 constexpr int most_ahead = 16;
 
-delivery::Answer attempt(RelaySession& session, const delivery::Message& mail) try {
-  return session.deliver(mail);
-} catch (const std::exception& error) {
-  // Out of memory, perhaps after the mail was sent.
-  return {
-      .verdict = delivery::Verdict::unknown, .sink = session.url().name(), .reply = printable(error.what())};
+/// Calls `settle` once for each of `mails`.
+void attempt(RelaySession& session, std::span<const delivery::Message> mails, const Settle& settle) {
+  std::vector<bool> is_settled(mails.size());
+  const auto settle_once = [&](std::size_t i, delivery::Answer answer) {
+    is_settled[i] = true;
+    settle(i, std::move(answer));
+  };
+  try {
+    session.deliver(mails, settle_once);
+  } catch (const std::exception& error) {
+    // Out of memory, perhaps after the mail was sent.
+    for (std::size_t i = 0; i < mails.size(); ++i) {
+      if (is_settled[i]) continue;
+      settle_once(i, {.verdict = delivery::Verdict::unknown,
+                      .sink = session.url().name(),
+                      .reply = printable(error.what())});
+    }
+  }
 }
 
 }  // namespace
@@ -180,22 +193,46 @@ void SmtpCarrier::rest(Worker& worker, std::unique_lock<std::mutex>& lock) {
 }
 
 void SmtpCarrier::deliver(Worker& worker, std::unique_lock<std::mutex>& lock) {
-  const auto message = *std::exchange(worker.next, {});
-  auto& connection = worker.connections[message.endpoint];
+  const auto mails = taken_by(worker, lock);
+  const auto endpoint = mails.front().endpoint;
+  auto& connection = worker.connections[endpoint];
   connection.is_open = true;
   lock.unlock();
-  const auto began = steady_now();
-  auto answer = attempt(*connection.session, message);
-  answer.message_id = ses::message_id_of_reply(options_.relays[message.endpoint].host, answer.reply);
-  answer.id = message.id;
-  answer.took = steady_now() - began;
-  answer.ended = wall_now();
-  lock.lock();
-  note_end(worker, message.endpoint, answer);
-  const bool is_unavailable = answer.was_tried && answer.verdict == delivery::Verdict::unavailable;
-  look_ahead(answer);
-  keep(std::move(answer));
-  if (is_unavailable) give_back_untried(message.endpoint);
+  auto began = steady_now();
+  auto left = mails.size();
+  attempt(*connection.session, mails, [&](std::size_t i, delivery::Answer answer) {
+    answer.message_id = ses::message_id_of_reply(options_.relays[endpoint].host, answer.reply);
+    answer.id = mails[i].id;
+    answer.took = steady_now() - std::exchange(began, steady_now());
+    answer.ended = wall_now();
+    lock.lock();
+    if (--left == 0) note_rest(worker, endpoint);
+    note_answer(worker, endpoint, answer);
+    const bool is_unavailable = answer.was_tried && answer.verdict == delivery::Verdict::unavailable;
+    look_ahead(answer);
+    keep(std::move(answer));
+    if (is_unavailable) give_back_untried(endpoint);
+    if (left > 0) lock.unlock();
+  });
+}
+
+/// The next mail, with others from the queue that its connection may carry in the same round trip. They come
+/// one after the other, as they are made: it waits a little for them.
+std::vector<delivery::Message> SmtpCarrier::taken_by(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  std::vector<delivery::Message> mails;
+  mails.push_back(*std::exchange(worker.next, {}));
+  const auto endpoint = mails.front().endpoint;
+  const auto& session = *worker.connections[endpoint].session;
+  const auto window = session.window();
+  if (window == 1) return mails;
+  if (queue_.size() + 1 < window) worker.wakes.wait_for(lock, session.patience());
+  // The other connections have their shares.
+  const auto most = std::min(window, queue_.size() / workers_.size() + 2);
+  while (mails.size() < most && !queue_.empty() && queue_.front().endpoint == endpoint) {
+    mails.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  return mails;
 }
 
 /// More by one after each mail that is accepted. What a relay refuses may concern others too: whoever submits
@@ -214,9 +251,16 @@ void SmtpCarrier::look_ahead(const delivery::Answer& answer) {
   if (queue_.size() > static_cast<std::size_t>(fewest)) queue_.erase(queue_.begin() + fewest, queue_.end());
 }
 
-void SmtpCarrier::note_end(Worker& worker, std::size_t endpoint, delivery::Answer& answer) {
+void SmtpCarrier::note_rest(Worker& worker, std::size_t endpoint) {
   worker.is_busy = false;
   worker.idle_since = steady_now();
+  worker.window = worker.connections[endpoint].session->window();
+  windows_ = 0;
+  for (const auto& each : workers_)
+    windows_ += 2 * static_cast<int>(each->window);
+}
+
+void SmtpCarrier::note_answer(Worker& worker, std::size_t endpoint, delivery::Answer& answer) {
   auto& connection = worker.connections[endpoint];
   if (answer.shows_life()) connection.works = true;
   if (answer.verdict != delivery::Verdict::unavailable) return;

@@ -5,6 +5,7 @@
 // mail, for the relay and for doctor. check.cpp is what doctor says.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -51,7 +52,7 @@ class SmtpCarrier final : public delivery::Carrier {
   void cancel() override;
   /// So many that a connection rarely waits for the thread that submits, as to wake a thread costs as much as
   /// a tenth of a delivery; few where a mail takes long, and after one that was not accepted.
-  int ahead() const override { return ahead_; }
+  int ahead() const override { return std::max<int>(ahead_, windows_); }
   void limit_connections(std::size_t endpoint, int most) override;
   bool asks_for_clearance() const override { return true; }
 
@@ -66,6 +67,7 @@ class SmtpCarrier final : public delivery::Carrier {
     std::vector<Connection> connections;  ///< to each relay
     std::optional<delivery::Message> next{};
     bool is_busy = false;
+    std::size_t window = 1;  ///< how many mails its connection carried together last
     TimePoint idle_since{};
     std::condition_variable wakes{};
     std::thread thread{};
@@ -82,7 +84,9 @@ class SmtpCarrier final : public delivery::Carrier {
   /// How many connections to the relay are open.
   int open_connections(std::size_t endpoint) const;
   bool has_to_rest(const Worker& worker) const;
-  void note_end(Worker& worker, std::size_t endpoint, delivery::Answer& answer);
+  std::vector<delivery::Message> taken_by(Worker& worker, std::unique_lock<std::mutex>& lock);
+  void note_rest(Worker& worker, std::size_t endpoint);
+  void note_answer(Worker& worker, std::size_t endpoint, delivery::Answer& answer);
   void give_back_untried(std::size_t endpoint);
   /// How many may wait after this answer.
   void look_ahead(const delivery::Answer& answer);
@@ -98,6 +102,7 @@ class SmtpCarrier final : public delivery::Carrier {
   std::vector<delivery::Answer> answers_;
   std::size_t unanswered_ = 0;
   std::atomic<int> ahead_;
+  std::atomic<int> windows_ = 0;  ///< what all connections together carry in two round trips
   bool has_ended_ = false;
 };
 

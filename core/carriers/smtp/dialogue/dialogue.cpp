@@ -31,8 +31,7 @@ void Dialogue::connecting(TimePoint now, bool over_tls) {
   is_plain_ = !over_tls;
   replaces_refusal_ = false;
   authenticated_ = false;
-  offers_smtputf8_ = offers_8bitmime_ = offers_pipelining_ = offers_dsn_ = false;
-  auth_offer_.reset();
+  forget_offers();
   exchange_.reused = false;
   overdue_at_ = now + limits_.timeout;
 }
@@ -58,12 +57,14 @@ void Dialogue::sent(std::string_view bytes, TimePoint now) {
     return;
   }
   // RFC 3207, section 4.2: what was offered before TLS does not count.
-  if (*step == SmtpStep::hello) {
-    offers_smtputf8_ = offers_8bitmime_ = offers_pipelining_ = offers_dsn_ = false;
-    auth_offer_.reset();
-  }
+  if (*step == SmtpStep::hello) forget_offers();
   if (*step == SmtpStep::mail) ++mails_;
   step_to(*step, now);
+}
+
+void Dialogue::forget_offers() {
+  offers_smtputf8_ = offers_8bitmime_ = offers_pipelining_ = offers_chunking_ = offers_dsn_ = false;
+  auth_offer_.reset();
 }
 
 void Dialogue::note_offer(std::string_view offer) {
@@ -78,6 +79,7 @@ void Dialogue::note_offer(std::string_view offer) {
   if (is_same_keyword(keyword, "8BITMIME")) offers_8bitmime_ = true;
   if (is_same_keyword(keyword, "SMTPUTF8")) offers_smtputf8_ = true;
   if (is_same_keyword(keyword, "PIPELINING")) offers_pipelining_ = true;
+  if (is_same_keyword(keyword, "CHUNKING")) offers_chunking_ = true;
   if (is_same_keyword(keyword, "DSN")) offers_dsn_ = true;
 }
 

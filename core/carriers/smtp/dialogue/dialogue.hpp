@@ -60,6 +60,9 @@ class Dialogue {
   const std::string& greeting() const { return greeting_; }
   /// True if several commands may be sent at once (RFC 2920).
   bool offers_pipelining() const { return offers_pipelining_; }
+  /// True if messages may be sent in chunks, and with the commands of the next mail after them (RFC 3030,
+  /// section 4.2).
+  bool offers_chunks() const { return offers_chunking_ && offers_pipelining_; }
   bool offers_dsn() const { return offers_dsn_; }
   /// The mechanisms after AUTH; nullopt if AUTH is not offered.
   const std::optional<std::string>& auth_offer() const { return auth_offer_; }
@@ -73,6 +76,7 @@ class Dialogue {
  private:
   void step_to(SmtpStep step, TimePoint now);
   void note_offer(std::string_view offer);
+  void forget_offers();
 
   Limits limits_;
   SmtpExchange exchange_;
@@ -88,6 +92,7 @@ class Dialogue {
   bool offers_smtputf8_ = false;
   bool offers_8bitmime_ = false;
   bool offers_pipelining_ = false;
+  bool offers_chunking_ = false;
   bool offers_dsn_ = false;
   std::optional<std::string> auth_offer_{};
 };

@@ -24,7 +24,7 @@ constexpr auto steps = [] {
       {rcpt, "RCPT", "RCPT", 2, timeout},              // RFC 5321, section 4.1.1.3
       {data, "DATA", "DATA", 354, timeout},            // RFC 5321, section 4.1.1.4
       {body, "a part of the message", "", 2, timeout},
-      {end, "the end of the message", "", 2, end_timeout},
+      {end, "the end of the message", "BDAT", 2, end_timeout},  // RFC 3030, section 2: the last chunk
   }};
 }();
 

@@ -17,8 +17,8 @@
 namespace mailroom::smtp {
 namespace {
 
-/// For replies that decide nothing.
-constexpr Milliseconds short_limit{3000};
+/// Of mails that are sent together (groups.cpp).
+constexpr std::size_t smallest_window = 2;
 
 /// Of a wish. Postfix names the client when it counts the recipients of all its mails.
 delivery::VariesWith wish_varies_with(const SmtpExchange& exchange, std::string_view text) {
@@ -139,10 +139,10 @@ void RelayAttempts::clear_up(const SmtpExchange& exchange, delivery::Verdict out
 }
 
 /// What goes over the wire: a provider gets the id of the copy in a header that its events repeat.
-std::string RelayAttempts::bytes_of(const delivery::Message& mail) const {
+std::string RelayAttempts::bytes_of(const delivery::Message& mail,
+                                    std::string (*framed)(std::string_view)) const {
   const bool is_marked = provider_ != nullptr && provider_->header != nullptr && !mail.envelope.id.empty();
-  return is_marked ? stuffed(with_header(provider_->header(mail.envelope.id), mail.body))
-                   : stuffed(mail.body);
+  return is_marked ? framed(with_header(provider_->header(mail.envelope.id), mail.body)) : framed(mail.body);
 }
 
 /// False if the mail must not leave: the relay waits for a message that does not come.
@@ -151,7 +151,7 @@ bool RelayAttempts::transact(const delivery::Message& mail) {
   if (!mail.awaits_clearance()) return false;
   dialogue_.message_began(steady_now());
   // What was not sent whole has no end that the relay could have seen.
-  if (!connection_.send(bytes_of(mail))) return true;
+  if (!connection_.send(bytes_of(mail, stuffed))) return true;
   dialogue_.message_ended(steady_now());
   connection_.read_reply();
   return true;
@@ -217,13 +217,29 @@ delivery::Answer RelayAttempts::attempt(const delivery::Message& message, bool o
   // What has come while the connection was idle would be taken for the reply to this mail.
   const bool is_kept = !on_fresh_connection && is_usable();
   is_rested_ = is_rested_ && is_kept;
+  const auto began = steady_now();
+  if (!is_kept) was_refused_ = has_worked_ = is_proven_ = false;
   opened_ = is_kept ? CURLE_OK : open();
-  if (!is_kept) was_refused_ = false;
   if (is_fit_for(mail) && !transact(message)) {
     connection_.drop();
     return {.sink = url.name(), .was_tried = false};
   }
-  auto exchange = finished_exchange();
+  const auto exchange = finished_exchange();
+  auto answer = answer_to(message, exchange, again);
+  clear_up(exchange, answer.verdict);
+  again = again && !sockets.interrupted();
+  has_worked_ = answer.verdict == delivery::Verdict::accepted;
+  if (has_worked_ && is_kept) {
+    took_alone_ = steady_now() - began;
+    window_ = std::max(window_, smallest_window);
+  }
+  return answer;
+}
+
+/// What the replies to a mail come to. `again`: another attempt may follow at once.
+delivery::Answer RelayAttempts::answer_to(const delivery::Message& message, SmtpExchange exchange,
+                                          bool& again) {
+  const auto& mail = message.envelope;
   exchange.is_own_mail_command = mail.needs_smtputf8 && mail.utf8_sender.empty();
   if (exchange.code >= 400)
     exchange.about = subject_of_refusal(exchange.code, dialogue_.reply().text(), mail.to, mail.from);
@@ -240,8 +256,7 @@ delivery::Answer RelayAttempts::attempt(const delivery::Message& message, bool o
   // A connection that the relay closes may have carried enough mails; another one shows whether it has.
   if (is_limit && !(judgement.again && exchange.code == 421))
     judgement = {delivery::Verdict::deferred, false, false};
-  clear_up(exchange, judgement.verdict);
-  again = judgement.again && !sockets.interrupted();
+  again = judgement.again;
   const bool is_accepted = judgement.verdict == delivery::Verdict::accepted;
   const bool has_reply = exchange.code >= 400 || is_accepted || is_unexpected(exchange);
   const bool is_unclear = exchange.about == delivery::RefusalSubject::unclear && exchange.code >= 500;

@@ -1,8 +1,14 @@
 // One attempt at a mail over the connection to a relay, and what is known after it.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "base/clock.hpp"
 #include "bounce/provider.hpp"
 #include "carriers/smtp/dialogue/connection.hpp"
 #include "carriers/smtp/dialogue/dialogue.hpp"
@@ -11,6 +17,7 @@
 #include "carriers/smtp/refusal/relay_fault.hpp"
 #include "carriers/smtp/refusal/relay_wish.hpp"
 #include "carriers/smtp/relay/relay.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "delivery/answer.hpp"
 #include "delivery/carrier.hpp"
 
@@ -24,6 +31,15 @@ class RelayAttempts {
 
   /// One attempt.
   delivery::Answer attempt(const delivery::Message& message, bool on_fresh_connection, bool& again);
+
+  /// How many mails attempt_group() takes now; 1: none may be sent before the one before is answered.
+  std::size_t window() const;
+  /// A small part of what a mail takes that is sent alone.
+  std::chrono::nanoseconds patience() const { return took_alone_ / 20; }
+  /// One attempt at each of several mails, at most window(), which are sent before the first of them is
+  /// answered. Calls `settle` with the place and the answer of each as it comes. Returns the places of those
+  /// that the relay has not taken, and that are to be tried one at a time.
+  std::vector<std::size_t> attempt_group(std::span<const delivery::Message> mails, const Settle& settle);
 
   /// Connects to another address of the relay, as the last one has turned a mail away before it knew anything
   /// of it. True if the next attempt() goes there.
@@ -41,7 +57,8 @@ class RelayAttempts {
  private:
   CURLcode open();
   bool is_fit_for(const delivery::Envelope& mail);
-  std::string bytes_of(const delivery::Message& mail) const;
+  std::string bytes_of(const delivery::Message& mail, std::string (*framed)(std::string_view)) const;
+  delivery::Answer answer_to(const delivery::Message& message, SmtpExchange exchange, bool& again);
   bool transact(const delivery::Message& mail);
   bool send_envelope(const delivery::Envelope& mail);
   bool takes_envid() const { return dialogue_.offers_dsn() && !refuses_envid_; }
@@ -59,6 +76,9 @@ class RelayAttempts {
   RelayWish wish_of(const SmtpExchange& exchange, const std::string& text,
                     const delivery::Envelope& mail) const;
 
+  /// For replies that decide nothing.
+  static constexpr Milliseconds short_limit{3000};
+
   RelayOptions options_;
   const bounce::Provider* provider_;  ///< whose relay it is; null for none that is known
   Dialogue dialogue_;
@@ -70,6 +90,26 @@ class RelayAttempts {
   TimePoint last_used_{};
   CURLcode opened_ = CURLE_OK;  ///< what became of opening the connection in this attempt
   std::string utf8_sender_;     ///< of the last mail
+
+  // Of groups.
+  struct Grouped;
+
+  bool may_be_grouped(const delivery::Message& mail);
+  bool eats_chunks(const delivery::Envelope& sample);
+  bool send_grouped(const delivery::Message& mail, bool is_first);
+  bool is_of_step(SmtpStep step);
+  Grouped read_replies(const delivery::Message& mail, bool is_first);
+  delivery::Answer answer_to_lost(const delivery::Message& mail);
+  void widen(std::size_t count, std::chrono::nanoseconds took);
+
+  bool has_worked_ = false;  ///< the connection has carried a mail alone
+  bool is_proven_ = false;   ///< its relay eats the chunks that it refuses, and:
+  std::string mail_word_;    ///< with which its replies to MAIL and to RSET begin
+  std::string rset_word_;
+  std::string rcpt_word_;  ///< with which the last reply to RCPT began
+  std::size_t window_ = 4;
+  std::chrono::nanoseconds took_alone_{};  ///< the last mail that was sent alone and accepted
+  TimePoint no_groups_until_{};
 };
 
 }  // namespace mailroom::smtp

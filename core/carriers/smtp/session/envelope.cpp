@@ -57,6 +57,13 @@ bool is_envelope_address(std::string_view address, bool allow_utf8) {
   return is_printable(address) && domain.find_first_of(" <>\"\\") == std::string_view::npos;
 }
 
+bool has_safe_addresses(const delivery::Envelope& mail) {
+  const auto is_safe = [&](std::string_view address) {
+    return is_envelope_address(address, mail.needs_smtputf8);
+  };
+  return (mail.from.empty() || is_safe(mail.from)) && is_safe(mail.to);
+}
+
 bool is_transmittable(std::string_view message) {
   return message.find('\0') == std::string_view::npos && has_crlf_only(message);
 }
@@ -91,6 +98,12 @@ std::string stuffed(std::string_view message) {
   bytes += message;
   if (!bytes.empty() && !bytes.ends_with(line_end)) bytes += line_end;
   return bytes += ".\r\n";
+}
+
+std::string as_chunk(std::string_view message) {
+  // RFC 3030, section 2: the octets as they are; a mail ends with a line end all the same.
+  const std::string_view end = message.empty() || message.ends_with("\r\n") ? "" : "\r\n";
+  return fmt::format("BDAT {} LAST\r\n{}{}", message.size() + end.size(), message, end);
 }
 
 }  // namespace mailroom::smtp

@@ -15,6 +15,9 @@ namespace mailroom::smtp {
 /// ASCII.
 bool is_envelope_address(std::string_view address, bool allow_utf8);
 
+/// True if both addresses pass is_envelope_address(), or the sender is empty.
+bool has_safe_addresses(const delivery::Envelope& mail);
+
 /// The last check before the data: true if the line ends are CRLF and there is no NUL, so that no relay can
 /// see commands in the message.
 bool is_transmittable(std::string_view message);
@@ -25,7 +28,10 @@ std::string request_of(SmtpStep step, const delivery::Envelope& mail, bool with_
 /// `message` with `header`, a line without its end, before it, unless it has one of that name.
 std::string with_header(const std::string& header, std::string_view message);
 
-/// `message` as it goes over the wire, with its end.
+/// `message` as it goes over the wire after DATA, with its end.
 std::string stuffed(std::string_view message);
+
+/// `message` as the one chunk of BDAT, with the command.
+std::string as_chunk(std::string_view message);
 
 }  // namespace mailroom::smtp

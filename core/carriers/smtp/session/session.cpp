@@ -58,6 +58,19 @@ delivery::Answer RelaySession::deliver(const delivery::Message& mail) {
   return delivery;
 }
 
+void RelaySession::deliver(std::span<const delivery::Message> mails, const Settle& settle) {
+  for (const auto i : attempts_->attempt_group(mails, settle))
+    settle(i, deliver(mails[i]));
+}
+
+std::size_t RelaySession::window() const {
+  return attempts_->window();
+}
+
+std::chrono::nanoseconds RelaySession::patience() const {
+  return attempts_->patience();
+}
+
 RelayCheck RelaySession::check(const delivery::Envelope* sample) {
   return attempts_->check(sample);
 }

@@ -1,7 +1,11 @@
 // A session with a relay as the carrier and doctor see it: deliver, check, interrupt.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "carriers/smtp/refusal/relay_fault.hpp"
@@ -12,6 +16,9 @@
 namespace mailroom::smtp {
 
 class RelayAttempts;
+
+/// Called with the place of a mail among several, and its answer.
+using Settle = std::function<void(std::size_t, delivery::Answer)>;
 
 /// Delivers mails to one relay over one kept connection, one after the other. Used by one thread, except
 /// interrupt().
@@ -27,6 +34,14 @@ class RelaySession {
   /// Delivers `mail`; takes as long as the relay does, within the time-outs. Where the connection was lost
   /// before the relay could have accepted the mail, tries once more on a fresh connection.
   delivery::Answer deliver(const delivery::Message& mail);
+  /// Delivers several mails, and calls `settle` once for each as its answer comes. Where the relay takes
+  /// messages in chunks, up to window() of them are on their way at the same time: if the connection is lost
+  /// then, what became of those is unknown.
+  void deliver(std::span<const delivery::Message> mails, const Settle& settle);
+  /// For how many mails deliver() takes as long as for one, at present.
+  std::size_t window() const;
+  /// How long a mail may wait for others to leave with it.
+  std::chrono::nanoseconds patience() const;
 
   /// Connects anew, with TLS and authentication as for a mail, and names the sender of `sample`, but no
   /// recipient. Without a sample it says NOOP. Takes as long as the relay does, within the time-outs.

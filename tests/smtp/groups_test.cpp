@@ -1,0 +1,229 @@
+// Several mails in one round trip, and relays that offer it and do something else.
+
+#include <fmt/format.h>
+#include <map>
+
+#include "carriers/smtp/session/session.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/test_mail.hpp"
+#include "support/test_relay.hpp"
+
+namespace mailroom::test::groups_test {
+namespace {
+
+using delivery::Verdict;
+using Then = RelayAnswer::Then;
+using Play = std::function<RelayAnswer(const RelayMoment&)>;
+
+/// Takes mails in chunks, after `delay` to each MAIL, as far as the play says nothing else.
+TestRelay::Options chunking(Play play = {}, Chunks chunks = Chunks::taken) {
+  return {.play = std::move(play), .offers_pipelining = true, .chunks = chunks};
+}
+
+/// Gives `answer` at `step` of the mail to `recipient`, while it is not delivered alone.
+Play to(const std::string& recipient, RelayStep step, RelayAnswer answer) {
+  return [=](const RelayMoment& moment) {
+    return moment.step == step && moment.recipient == recipient ? answer : RelayAnswer{};
+  };
+}
+
+/// What became of mails that are delivered together, after two that are delivered alone, as a session needs
+/// them.
+struct Delivered {
+  std::map<std::string, Verdict> verdicts;  ///< by the recipient
+  std::map<std::string, std::string> texts;
+  std::size_t window = 0;  ///< before
+  std::size_t window_after = 0;
+};
+
+Delivered deliver(smtp::RelaySession& relay, const std::vector<std::string>& recipients) {
+  Delivered delivered;
+  for (int i = 0; i < 2; ++i)
+    REQUIRE(relay.deliver(mail_to("alone@mail.example")).verdict == Verdict::accepted);
+  delivered.window = relay.window();
+  std::vector<delivery::Message> mails;
+  for (const auto& recipient : recipients)
+    mails.push_back(mail_to(recipient));
+  relay.deliver(mails, [&](std::size_t i, const delivery::Answer& answer) {
+    INFO(recipients[i]);
+    CHECK(delivered.verdicts.emplace(recipients[i], answer.verdict).second);
+    delivered.texts.emplace(recipients[i], text_of(answer));
+  });
+  CHECK(delivered.verdicts.size() == mails.size());
+  delivered.window_after = relay.window();
+  return delivered;
+}
+
+Delivered deliver(const TestRelay& server, const std::vector<std::string>& recipients) {
+  smtp::RelaySession relay(url_of(server), impatient());
+  return deliver(relay, recipients);
+}
+
+/// How often the relay has taken a mail to `recipient`.
+std::ptrdiff_t taken(const TestRelay& server, const std::string& recipient) {
+  const auto mails = server.taken();
+  return std::ranges::count(mails, recipient, &TakenMail::to);
+}
+
+/// The commands of the last connection after the mails that are delivered alone, by their verbs.
+std::string verbs(const TestRelay& server) {
+  std::string text;
+  for (const auto& command : server.commands()) {
+    const auto line = command.substr(command.find(' ') + 1);
+    text += line.substr(0, line.find(' ')) + " ";
+  }
+  return text.substr(text.find("BDAT"));
+}
+
+const std::vector<std::string> three{"ada@mail.example", "bob@mail.example", "cyd@mail.example"};
+
+}  // namespace
+
+TEST_CASE("mails leave together, and arrive as they are") {
+  const TestRelay server(chunking());
+  const auto delivered = deliver(server, three);
+  CHECK(delivered.window == 4);
+  for (const auto& recipient : three) {
+    CHECK(delivered.verdicts.at(recipient) == Verdict::accepted);
+    CHECK(taken(server, recipient) == 1);
+  }
+  CHECK(server.taken().back().message == test_message);
+  CHECK(server.taken().back().from == "<sender@mail.example>");
+  CHECK(server.connections() == 1);
+  CHECK(verbs(server).starts_with(
+      "BDAT MAIL BDAT RSET MAIL RCPT BDAT RSET MAIL RCPT BDAT RSET MAIL RCPT BDAT"));
+}
+
+TEST_CASE("a relay without chunks, or without pipelining, gets one mail after the other") {
+  for (const bool pipelining : {false, true}) {
+    const TestRelay server(
+        {.offers_pipelining = pipelining, .chunks = pipelining ? Chunks::none : Chunks::taken});
+    const auto delivered = deliver(server, three);
+    CHECK(delivered.window == 1);
+    CHECK(server.taken().size() == 5);
+    CHECK(server.connections() == 1);
+  }
+}
+
+TEST_CASE("a relay that offers chunks and does them wrong gets one mail after the other, and no mail twice") {
+  for (const auto chunks : {Chunks::refused, Chunks::read_as_commands}) {
+    const TestRelay server(chunking({}, chunks));
+    smtp::RelaySession relay(url_of(server), impatient());
+    const auto delivered = deliver(relay, three);
+    CHECK(delivered.window_after == 1);
+    for (const auto& recipient : three) {
+      CHECK(delivered.verdicts.at(recipient) == Verdict::accepted);
+      CHECK(taken(server, recipient) == 1);
+    }
+    // It is not asked again soon.
+    const auto asked = server.commands().size();
+    deliver(relay, {"dan@mail.example", "eve@mail.example"});
+    CHECK(server.commands().size() - asked == 4 * 3);
+  }
+}
+
+TEST_CASE("a relay whose replies do not tell commands apart gets one mail after the other") {
+  const TestRelay server({.offers_pipelining = true, .chunks = Chunks::taken, .rset_reply = "250 2.1.0 ok"});
+  const auto delivered = deliver(server, three);
+  CHECK(delivered.window_after == 1);
+  CHECK(server.taken().size() == 5);
+}
+
+TEST_CASE("a mail that is refused among others has its own answer") {
+  const std::string bob = "bob@mail.example";
+  for (const auto step : {RelayStep::rcpt, RelayStep::end}) {
+    const TestRelay server(chunking(to(bob, step, RelayAnswer::reply("550 5.1.1 no such user"))));
+    const auto delivered = deliver(server, three);
+    CHECK(delivered.verdicts.at("ada@mail.example") == Verdict::accepted);
+    CHECK(delivered.texts.at(bob) == "rejected, counted, 550: 5.1.1 no such user");
+    CHECK(delivered.verdicts.at("cyd@mail.example") == Verdict::accepted);
+    CHECK(taken(server, bob) == 0);
+    CHECK(taken(server, "cyd@mail.example") == 1);
+    CHECK(server.connections() == 1);
+  }
+}
+
+TEST_CASE("a mail whose sender is refused among others is tried again alone") {
+  int refusals = 0;
+  const TestRelay server(chunking([&](const RelayMoment& moment) {
+    const bool is_refused = moment.step == RelayStep::mail && moment.mail == 5 && refusals++ == 0;
+    return is_refused ? RelayAnswer::reply("451 4.7.1 later") : RelayAnswer{};
+  }));
+  const auto delivered = deliver(server, three);
+  for (const auto& recipient : three) {
+    CHECK(delivered.verdicts.at(recipient) == Verdict::accepted);
+    CHECK(taken(server, recipient) == 1);
+  }
+}
+
+TEST_CASE("of mails that are on their way when the connection is lost nothing is known") {
+  const std::string bob = "bob@mail.example";
+  for (const auto then : {Then::close, Then::reset, Then::hang}) {
+    const TestRelay server(chunking(to(bob, RelayStep::end, RelayAnswer::nothing(then))));
+    const auto delivered = deliver(server, three);
+    // A reset may take with it what was not read yet.
+    CHECK((delivered.verdicts.at("ada@mail.example") == Verdict::accepted || then == Then::reset));
+    CHECK(delivered.verdicts.at(bob) == Verdict::unknown);
+    CHECK(delivered.verdicts.at("cyd@mail.example") == Verdict::unknown);
+    CHECK(delivered.window_after == 1);
+  }
+}
+
+TEST_CASE("what follows a goodbye was not taken, and is delivered over another connection") {
+  const std::string bob = "bob@mail.example";
+  for (const auto step : {RelayStep::rcpt, RelayStep::end}) {
+    const TestRelay server(chunking([&, step](const RelayMoment& moment) {
+      return moment.connection == 1 && moment.step == step && moment.recipient == bob
+                 ? RelayAnswer::reply("421 4.7.0 too many mails", Then::close)
+                 : RelayAnswer{};
+    }));
+    const auto delivered = deliver(server, three);
+    for (const auto& recipient : three)
+      CHECK(delivered.verdicts.at(recipient) == Verdict::accepted);
+    CHECK(server.connections() == 2);
+  }
+}
+
+TEST_CASE("a reply too many is not taken for that of a mail") {
+  for (const std::string second : {"250 2.0.0 ok", "250 2.1.0 ok", "250 ok", "451 4.7.1 later"}) {
+    for (const auto step : {RelayStep::mail, RelayStep::rcpt, RelayStep::end}) {
+      INFO(second << " at " << static_cast<int>(step));
+      // The mail to bob is refused after all.
+      const TestRelay server(chunking([&, step](const RelayMoment& moment) {
+        if (moment.mail == 4 && moment.step == step && step == RelayStep::mail)
+          return RelayAnswer::reply("250 2.1.0 ok\r\n" + second);
+        const bool is_ada = moment.recipient == "ada@mail.example" && moment.step == step;
+        if (is_ada && step == RelayStep::rcpt) return RelayAnswer::reply("250 2.1.5 ok\r\n" + second);
+        if (is_ada && step == RelayStep::end) return RelayAnswer::reply("250 2.0.0 ok\r\n" + second);
+        if (moment.recipient == "bob@mail.example" && moment.step == RelayStep::end)
+          return RelayAnswer::reply("554 5.6.0 no");
+        return RelayAnswer{};
+      }));
+      const auto delivered = deliver(server, three);
+      CHECK(delivered.verdicts.at("bob@mail.example") != Verdict::accepted);
+    }
+  }
+}
+
+TEST_CASE("mails that wait for a slow relay leave one after the other") {
+  const TestRelay server(chunking([](const RelayMoment& moment) {
+    return moment.step == RelayStep::end ? RelayAnswer{.delay = Milliseconds(20)} : RelayAnswer{};
+  }));
+  smtp::RelaySession relay(url_of(server), impatient());
+  CHECK(deliver(relay, {"1@m.example", "2@m.example", "3@m.example", "4@m.example"}).window_after == 2);
+}
+
+TEST_CASE("a relay far away gets more and more mails together") {
+  const TestRelay server(chunking([](const RelayMoment& moment) {
+    const bool is_first = moment.step == RelayStep::mail || moment.step == RelayStep::data;
+    return is_first && (moment.mail <= 2 || moment.mail % 8 == 4) ? RelayAnswer{.delay = Milliseconds(50)}
+                                                                  : RelayAnswer{};
+  }));
+  smtp::RelaySession relay(url_of(server), impatient());
+  const auto delivered = deliver(relay, {"1@m.example", "2@m.example", "3@m.example", "4@m.example"});
+  CHECK(delivered.window == 4);
+  CHECK(delivered.window_after == 8);
+}
+
+}  // namespace mailroom::test::groups_test

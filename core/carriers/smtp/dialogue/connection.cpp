@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <span>
 
@@ -35,6 +36,13 @@ void capitalise_starttls(std::span<char> line) {
   const auto offered = line.subspan(code, keyword.size());
   const auto capital = [](unsigned char c) { return static_cast<char>(std::toupper(c)); };
   if (std::ranges::equal(offered, keyword, {}, capital)) std::ranges::copy(keyword, offered.begin());
+}
+
+/// A relay that sends one short reply after the other holds the second until the first is acknowledged (RFC
+/// 896), which Linux does after 40 ms. It forgets that it was asked.
+void acknowledge_at_once(curl_socket_t socket) {
+  const int on = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
 }  // namespace
@@ -219,6 +227,7 @@ bool RelayConnection::receive() {
   std::size_t size = 0;
   auto result = CURLE_AGAIN;
   while ((result = curl_easy_recv(curl_.get(), bytes.data(), bytes.size(), &size)) == CURLE_AGAIN) {
+    acknowledge_at_once(socket_);
     if (!wait_for(POLLIN)) return false;
   }
   if (result != CURLE_OK || size == 0) return false;

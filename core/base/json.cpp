@@ -49,7 +49,7 @@ std::string json_text(const nlohmann::ordered_json& value) {
   return escaped_json(plain_json(value));
 }
 
-void append_json(std::string& json, const std::string& text) {
+void append_json_string(std::string& json, std::string_view text) {
   const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
   if (!std::ranges::all_of(text, is_plain)) {
     json += json_text(nlohmann::json(text));

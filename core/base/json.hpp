@@ -32,8 +32,8 @@ std::string text_at(const nlohmann::json& object, const char* key);
 /// escaped_json().
 std::string json_text(const nlohmann::json& value);
 std::string json_text(const nlohmann::ordered_json& value);
-/// Appends json_text() of a text.
-void append_json(std::string& json, const std::string& text);
+/// Appends json_text() of a text, which costs little for one that has nothing to escape.
+void append_json_string(std::string& json, std::string_view text);
 
 /// Likewise for a program or the database: its characters as they are, but for invalid UTF-8.
 std::string plain_json(const nlohmann::json& value);

@@ -68,7 +68,7 @@ void append_outcome(std::string& text, const TokenOutcome& outcome, std::int64_t
   const auto append_text = [&](std::string_view key, const std::string& value) {
     if (value.empty()) return;
     text.append(",\"").append(key).append("\":");
-    append_json(text, value);
+    append_json_string(text, value);
   };
   append_text("sink", outcome.sink);
   append_text("address", outcome.address);

@@ -32,18 +32,6 @@ void append_json_text(std::string& line, std::string_view text) {
   line += escaped_json(std::move(escaped));
 }
 
-/// A text that may hold anything, with its quotes.
-void append_any_text(std::string& line, std::string_view text) {
-  const auto is_plain = [](char c) { return is_plain_json(c) && static_cast<unsigned char>(c) >= 0x20; };
-  if (std::all_of(text.begin(), text.end(), is_plain)) {
-    line += '"';
-    line += text;
-    line += '"';
-  } else {
-    line += json_text(nlohmann::json(text));
-  }
-}
-
 bool needs_quotes(char c) {
   return c == ',' || c == '"' || c == '\r' || c == '\n';
 }
@@ -157,7 +145,7 @@ class JsonlEncoder final : public Encoder {
     append_format(line_, ",\"{}\":[", name);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (i > 0) line_ += ',';
-      append_any_text(line_, texts[i]);
+      append_json_string(line_, texts[i]);
     }
     line_ += ']';
   }
@@ -165,7 +153,7 @@ class JsonlEncoder final : public Encoder {
   void append_any(std::string_view name, std::string_view text) {
     if (text.empty()) return;
     append_format(line_, ",\"{}\":", name);
-    append_any_text(line_, text);
+    append_json_string(line_, text);
   }
 
   /// JSON of the database, in which misleading characters are escaped.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/threads.hpp"
 #include "carriers/smtp/session/session.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -16,12 +17,19 @@ using delivery::Verdict;
 using Then = RelayAnswer::Then;
 using Play = std::function<RelayAnswer(const RelayMoment&)>;
 
-/// Takes mails in chunks, after `delay` to each MAIL, as far as the play says nothing else.
+/// Takes mails in chunks, as far as the play says nothing else.
 TestRelay::Options chunking(Play play = {}, Chunks chunks = Chunks::taken) {
   return {.play = std::move(play), .offers_pipelining = true, .chunks = chunks};
 }
 
-/// Gives `answer` at `step` of the mail to `recipient`, while it is not delivered alone.
+/// Keeps a connection in use however busy this machine is.
+smtp::RelayOptions kept() {
+  auto options = impatient();
+  options.rest_time = std::chrono::minutes(1);
+  return options;
+}
+
+/// Gives `answer` at `step` of the mail to `recipient`.
 Play to(const std::string& recipient, RelayStep step, RelayAnswer answer) {
   return [=](const RelayMoment& moment) {
     return moment.step == step && moment.recipient == recipient ? answer : RelayAnswer{};
@@ -56,7 +64,7 @@ Delivered deliver(smtp::RelaySession& relay, const std::vector<std::string>& rec
 }
 
 Delivered deliver(const TestRelay& server, const std::vector<std::string>& recipients) {
-  smtp::RelaySession relay(url_of(server), impatient());
+  smtp::RelaySession relay(url_of(server), kept());
   return deliver(relay, recipients);
 }
 
@@ -66,7 +74,7 @@ std::ptrdiff_t taken(const TestRelay& server, const std::string& recipient) {
   return std::ranges::count(mails, recipient, &TakenMail::to);
 }
 
-/// The commands of the last connection after the mails that are delivered alone, by their verbs.
+/// The verbs of the commands from the first BDAT on.
 std::string verbs(const TestRelay& server) {
   std::string text;
   for (const auto& command : server.commands()) {
@@ -109,7 +117,7 @@ TEST_CASE("a relay without chunks, or without pipelining, gets one mail after th
 TEST_CASE("a relay that offers chunks and does them wrong gets one mail after the other, and no mail twice") {
   for (const auto chunks : {Chunks::refused, Chunks::read_as_commands}) {
     const TestRelay server(chunking({}, chunks));
-    smtp::RelaySession relay(url_of(server), impatient());
+    smtp::RelaySession relay(url_of(server), kept());
     const auto delivered = deliver(relay, three);
     CHECK(delivered.window_after == 1);
     for (const auto& recipient : three) {
@@ -202,25 +210,45 @@ TEST_CASE("a reply too many is not taken for that of a mail") {
       }));
       const auto delivered = deliver(server, three);
       CHECK(delivered.verdicts.at("bob@mail.example") != Verdict::accepted);
+      // What looks like her refusal comes before the reply to RCPT.
+      const bool looks_refused = step == RelayStep::mail && second.starts_with("451");
+      if (looks_refused) CHECK(delivered.verdicts.at("ada@mail.example") == Verdict::unknown);
     }
   }
 }
 
+TEST_CASE("a mail that must not leave is kept from those that leave together") {
+  const TestRelay server(chunking());
+  smtp::RelaySession relay(url_of(server), kept());
+  deliver(relay, three);
+  const auto bell = std::make_shared<EventFd>();
+  std::vector<delivery::Message> mails{mail_to("dan@mail.example"), mail_to("eve@mail.example")};
+  mails[0].clearance = std::make_shared<delivery::Clearance>(bell, false);
+  mails[0].clearance->refuse();
+  mails[1].clearance = std::make_shared<delivery::Clearance>(bell, true);
+  std::map<std::size_t, delivery::Answer> answers;
+  relay.deliver(mails, [&](std::size_t i, const delivery::Answer& answer) { answers.emplace(i, answer); });
+  CHECK_FALSE(answers.at(0).was_tried);
+  CHECK(answers.at(1).verdict == Verdict::accepted);
+  CHECK(taken(server, "dan@mail.example") == 0);
+  CHECK(taken(server, "eve@mail.example") == 1);
+}
+
 TEST_CASE("mails that wait for a slow relay leave one after the other") {
   const TestRelay server(chunking([](const RelayMoment& moment) {
-    return moment.step == RelayStep::end ? RelayAnswer{.delay = Milliseconds(20)} : RelayAnswer{};
+    return moment.step == RelayStep::end ? RelayAnswer{.delay = Milliseconds(200)} : RelayAnswer{};
   }));
-  smtp::RelaySession relay(url_of(server), impatient());
+  smtp::RelaySession relay(url_of(server), kept());
   CHECK(deliver(relay, {"1@m.example", "2@m.example", "3@m.example", "4@m.example"}).window_after == 2);
 }
 
 TEST_CASE("a relay far away gets more and more mails together") {
   const TestRelay server(chunking([](const RelayMoment& moment) {
     const bool is_first = moment.step == RelayStep::mail || moment.step == RelayStep::data;
-    return is_first && (moment.mail <= 2 || moment.mail % 8 == 4) ? RelayAnswer{.delay = Milliseconds(50)}
+    return is_first && (moment.mail <= 2 || moment.mail % 8 == 4) ? RelayAnswer{.delay = Milliseconds(200)}
                                                                   : RelayAnswer{};
   }));
-  smtp::RelaySession relay(url_of(server), impatient());
+  smtp::RelaySession relay(url_of(server), kept());
   const auto delivered = deliver(relay, {"1@m.example", "2@m.example", "3@m.example", "4@m.example"});
   CHECK(delivered.window == 4);
   CHECK(delivered.window_after == 8);

@@ -67,7 +67,7 @@ class SmtpCarrier final : public delivery::Carrier {
     std::vector<Connection> connections;  ///< to each relay
     std::optional<delivery::Message> next{};
     bool is_busy = false;
-    std::size_t window = 1;  ///< how many mails its connection carried together last
+    std::size_t window = 1;  ///< how many mails its connection may carry together
     TimePoint idle_since{};
     std::condition_variable wakes{};
     std::thread thread{};

@@ -192,7 +192,8 @@ RelayAttempts::Grouped RelayAttempts::read_replies(const delivery::Message& mail
     if (is_read && code == 421) return {.then = ended, .answer = std::move(replies.answer)};
     // RFC 2920, section 3.1: after a refusal the commands that depend on it are refused too.
     if (!is_read || !is_of_step(step) || (was_refused && !is_refusal(code))) {
-      if (!replies.answer) replies.answer = answer_to_lost(mail);
+      // With a reply that cannot be its own the refusal before it may be another's too.
+      if (is_read || !replies.answer) replies.answer = answer_to_lost(mail);
       return {.then = lost, .answer = std::move(replies.answer)};
     }
     if (step == SmtpStep::rset) was_refused_ = false;

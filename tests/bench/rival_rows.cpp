@@ -54,7 +54,8 @@ NodeRival pg_boss() {
 
 Process::Setup node(const Stage& stage, const std::string& directory, const NodeRival& rival,
                     const std::string& mode) {
-  auto setup = rival_program(stage, rival.database, {"node", directory + "/" + rival.script, mode});
+  auto setup = rival_program(stage, rival.database,
+                             {directory + "/node_modules/.bin/node", directory + "/" + rival.script, mode});
   setup.environment["BENCH_URL"] =
       fmt::format("postgres://postgres@localhost/{}?host={}", rival.database, setup.environment["PGHOST"]);
   setup.environment["NODE_ENV"] = "production";

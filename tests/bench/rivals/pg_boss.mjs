@@ -1,7 +1,7 @@
 // node pg_boss.mjs prepare|drain|serve. For a backlog: sequential batches of 1,000; the next batch is fetched while
 // the last one is completed. For latency: its own loop at the shortest polling interval that it allows.
 
-import PgBoss from 'pg-boss'
+import { PgBoss } from 'pg-boss'
 import { mail, sayReady, wanted, writeLine } from './mail.mjs'
 
 const mode = process.argv[2]

@@ -2,6 +2,7 @@
 // which takes every mail and keeps none.
 
 #include <arpa/inet.h>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <optional>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench/databases.hpp"
+#include "bench/distance.hpp"
 #include "bench/latency.hpp"
 #include "bench/message_databases.hpp"
 #include "bench/row.hpp"
@@ -81,15 +83,16 @@ struct Sending {
   int limit;
 };
 
-Cost send(Stage& stage, const Sending& sending, const Backlog& backlog, std::int64_t count) {
-  const Sink sink;
+/// `relay`: `127.0.0.1:2525`
+Cost send(Stage& stage, const Sending& sending, const Backlog& backlog, std::int64_t count,
+          const std::string& relay) {
   const auto connection = stage.connect(backlog.database);
   place_cursor(*connection, backlog.due - count);
   connection->run("TRUNCATE mailroom_deliveries");
   const auto setup =
       sender(stage, backlog.database,
-             {"--once", "--relay", "smtp://" + sink.address(), "--connections",
-              std::to_string(sending.connections), "--batch-limit", std::to_string(sending.limit)});
+             {"--once", "--relay", "smtp://" + relay, "--connections", std::to_string(sending.connections),
+              "--batch-limit", std::to_string(sending.limit)});
   const auto cost = Process(setup).wait();
   const auto accepted =
       connection->run("SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'")[0][0]
@@ -107,9 +110,42 @@ Row send_row(const Sending& sending, const std::string& name = "", const std::st
           .prepare = [make_backlog](Stage& stage) { make_backlog(stage); },
           .measure =
               [sending, make_backlog](Stage& stage) {
+                const Sink sink;
                 const auto count = stage.scaled(mails_of_a_run);
-                return per_second(count, send(stage, sending, make_backlog(stage), count));
+                return per_second(count, send(stage, sending, make_backlog(stage), count, sink.address()));
               }};
+}
+
+/// Over one connection to a relay that a round trip of 100 ms leads to.
+Figures measure_far(Stage& stage, const std::string& relay, std::int64_t mails, int limit) {
+  constexpr std::chrono::milliseconds round_trip{100};
+  const Distance distance(relay, round_trip);
+  const auto count = stage.scaled(mails);
+  const auto cost =
+      send(stage, {.connections = 1, .limit = limit}, plain_backlog(stage), count, distance.address());
+  return per_second(count, cost);
+}
+
+std::vector<Row> far_rows() {
+  std::vector<Row> rows{{.name = "send/far",
+                         .meaning = "over one connection to smtp-sink, 100 ms away, batches of 10",
+                         .prepare = [](Stage& stage) { plain_backlog(stage); },
+                         .measure =
+                             [](Stage& stage) {
+                               const Sink sink;
+                               return measure_far(stage, sink.address(), 100, 10);
+                             }}};
+  const char* const postfix = std::getenv("MAILROOM_TEST_RELAY");
+  if (postfix == nullptr) return rows;
+  for (const int limit : {10, 200}) {
+    rows.push_back(
+        {.name = fmt::format("send/far/chunks/{}", limit),
+         .meaning = fmt::format(
+             "over one connection to a Postfix, which takes chunks, 100 ms away, batches of {}", limit),
+         .prepare = [](Stage& stage) { plain_backlog(stage); },
+         .measure = [=](Stage& stage) { return measure_far(stage, postfix, 10 * limit, limit); }});
+  }
+  return rows;
 }
 
 /// From the commit to the relay's 250 at the end of the message.
@@ -158,22 +194,27 @@ Row latency_row(const std::string& name, const std::string& meaning, const std::
 }  // namespace
 
 std::vector<Row> send_rows() {
-  return {{.name = "send/source",
-           .meaning = "smtp-source with 4 kept connections, into the same smtp-sink",
-           .prepare = [](Stage&) {},
-           .measure = measure_source},
-          send_row({.connections = 4, .limit = 100}),
-          send_row({.connections = 4, .limit = 100}, "/messages", ": messages of 2 kB", all_messages),
-          latency_row("send/latency", "100 inserts/s", Consumer{}.insert),
-          latency_row("send/latency/messages", "100 messages of 2 kB a second", insert_message()),
-          {.name = "memory/send",
-           .meaning = "peak resident memory of a sender with 16 connections",
-           .prepare = [](Stage& stage) { plain_backlog(stage); },
-           .measure = [](Stage& stage) -> Figures {
-             const auto cost = send(stage, {.connections = 16, .limit = 100}, plain_backlog(stage),
-                                    stage.scaled(mails_of_a_run));
-             return {{.value = static_cast<double>(cost.peak_kib) / 1024, .unit = "MiB"}};
-           }}};
+  std::vector<Row> rows{
+      {.name = "send/source",
+       .meaning = "smtp-source with 4 kept connections, into the same smtp-sink",
+       .prepare = [](Stage&) {},
+       .measure = measure_source},
+      send_row({.connections = 4, .limit = 100}),
+      send_row({.connections = 4, .limit = 100}, "/messages", ": messages of 2 kB", all_messages),
+      latency_row("send/latency", "100 inserts/s", Consumer{}.insert),
+      latency_row("send/latency/messages", "100 messages of 2 kB a second", insert_message()),
+      {.name = "memory/send",
+       .meaning = "peak resident memory of a sender with 16 connections",
+       .prepare = [](Stage& stage) { plain_backlog(stage); },
+       .measure = [](Stage& stage) -> Figures {
+         const Sink sink;
+         const auto cost = send(stage, {.connections = 16, .limit = 100}, plain_backlog(stage),
+                                stage.scaled(mails_of_a_run), sink.address());
+         return {{.value = static_cast<double>(cost.peak_kib) / 1024, .unit = "MiB"}};
+       }}};
+  for (auto& row : far_rows())
+    rows.push_back(std::move(row));
+  return rows;
 }
 
 }  // namespace mailroom::bench

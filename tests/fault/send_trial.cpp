@@ -9,10 +9,10 @@
 namespace mailroom::test {
 namespace {
 
-TestRelay::Options relay_options(const SendTrial::Options& options) {
+TestRelay::Options relay_options(const SendTrial::Options& options, Notifying notifying) {
   auto relay = options.relay;
   relay.offers_pipelining = options.pipelining;
-  if (options.pipelining) relay.chunks = Chunks::taken;
+  if (options.pipelining && notifying == Notifying::when_listening) relay.chunks = Chunks::taken;
   return relay;
 }
 
@@ -25,7 +25,7 @@ SendTrial::SendTrial(Cluster& cluster, const Plan& plan, Options options)
                      .producers = options.producers,
                      .patience = options.patience}),
       options_(std::move(options)),
-      relay_(relay_options(options_)) {
+      relay_(relay_options(options_, plan.notifying)) {
   begin();
 }
 

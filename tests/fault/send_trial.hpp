@@ -18,7 +18,9 @@ class SendTrial : public DeliveryTrial {
     int producers = 0;  ///< of messages
     int limit = 5;
     TestRelay::Options relay{};
-    bool pipelining = true;            ///< the relay offers it, and CHUNKING, as most do
+    /// The relay offers it, as most do, and CHUNKING in one of the two ways of notifying, which the faults
+    /// run in.
+    bool pipelining = true;
     TestRelay* first_relay = nullptr;  ///< tried before the trial's; what it takes counts too
     std::map<std::string, std::string> environment{};
     std::chrono::seconds patience{120};  ///< of finish()

@@ -185,7 +185,9 @@ bool RelayConversation::take_message() {
   if (refused_) return true;
   if (!answer(RelayStep::body, "")) return false;
   mail_.message.clear();
-  return read_message(mail_.message) && end_message();
+  if (!read_message(mail_.message)) return false;
+  if (options_.forgets_input) stream_.forget_input();
+  return end_message();
 }
 
 /// `BDAT 6 LAST`

@@ -71,6 +71,7 @@ class TestRelay {
     Chunks chunks = Chunks::none;
     std::string rset_reply = "250 ok";
     bool is_deaf_to_rset = false;
+    bool forgets_input = false;         ///< throws away what has come when a message ends
     bool takes_empty_messages = false;  ///< answers 354 to DATA without a recipient
     std::string mechanisms = "PLAIN";   ///< that are offered, separated by blanks
     std::string works{};                ///< the one that lets the user in, if not each

@@ -27,6 +27,8 @@ class TlsStream {
   bool read_line(std::string& line);
   /// Reads so many bytes. False at the end of the connection.
   bool read_bytes(std::string& bytes, std::size_t count);
+  /// Throws away what has been received and not read.
+  void forget_input() { buffer_.clear(); }
   /// False if the client has gone.
   bool write(std::string_view bytes);
   /// Waits; false if the server stops before.

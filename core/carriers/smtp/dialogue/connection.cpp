@@ -211,12 +211,14 @@ bool RelayConnection::wait_for(short events) const {
 }
 
 bool RelayConnection::send(std::string_view bytes) {
+  sent_ = 0;
   if (has_input()) return false;
   while (!bytes.empty()) {
     std::size_t size = 0;
     const auto result = curl_easy_send(curl_.get(), bytes.data(), bytes.size(), &size);
     if (result != CURLE_OK && (result != CURLE_AGAIN || !wait_for(POLLOUT))) return false;
     bytes.remove_prefix(size);
+    sent_ += size;
     if (size > 0 && !bytes.empty()) dialogue_.sending(steady_now());
   }
   return true;

@@ -39,6 +39,8 @@ class RelayConnection {
   /// False if the connection is lost, if the relay takes no bytes in time, or if something unasked has come:
   /// that would be taken for the reply.
   bool send(std::string_view bytes);
+  /// How many bytes the last send() has sent.
+  std::size_t sent() const { return sent_; }
   /// Reads lines until the dialogue has a reply. False if none comes in time.
   bool read_reply();
   /// Sends `text` as a line, a command or the answer to a challenge, and reads the reply. False if none
@@ -80,6 +82,7 @@ class RelayConnection {
   std::string address_;               ///< the last that a socket was opened for
   std::vector<std::string> avoided_;  ///< addresses that did not serve
   TimePoint avoided_until_{};
+  std::size_t sent_ = 0;
   std::string input_;  ///< received, and not read yet
   std::string error_;  ///< of the last open()
   std::unique_ptr<curl_slist, void (*)(curl_slist*)> resolve_;

@@ -100,14 +100,15 @@ void Dialogue::received(std::string_view line) {
   if (exchange_.step == SmtpStep::auth && exchange_.code / 100 == 2) authenticated_ = true;
 }
 
+SmtpStop Dialogue::obstacle_to(const Needs& needs) const {
+  if (limits_.wants_auth && !authenticated_) return SmtpStop::no_auth;
+  if (needs.smtputf8 && !offers_smtputf8_)
+    return needs.for_sender ? SmtpStop::no_sender_smtputf8 : SmtpStop::no_smtputf8;
+  return needs.bits_8 && !offers_8bitmime_ ? SmtpStop::no_8bitmime : SmtpStop::none;
+}
+
 bool Dialogue::is_fit_for(const Needs& needs) {
-  if (limits_.wants_auth && !authenticated_) {
-    exchange_.stop = SmtpStop::no_auth;
-  } else if (needs.smtputf8 && !offers_smtputf8_) {
-    exchange_.stop = needs.for_sender ? SmtpStop::no_sender_smtputf8 : SmtpStop::no_smtputf8;
-  } else if (needs.bits_8 && !offers_8bitmime_) {
-    exchange_.stop = SmtpStop::no_8bitmime;
-  }
+  if (const auto obstacle = obstacle_to(needs); obstacle != SmtpStop::none) exchange_.stop = obstacle;
   return exchange_.stop == SmtpStop::none;
 }
 

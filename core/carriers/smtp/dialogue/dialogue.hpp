@@ -45,7 +45,9 @@ class Dialogue {
     bool bits_8 = false;
     bool for_sender = false;  ///< as every mail of this sender does
   };
-  /// False, and exchange() says so, if the connection lacks what a mail needs.
+  /// What keeps the connection from carrying a mail with these needs.
+  SmtpStop obstacle_to(const Needs& needs) const;
+  /// False, and exchange() says so, if there is an obstacle.
   bool is_fit_for(const Needs& needs);
   /// No login can begin.
   void give_up_login() { exchange_.stop = SmtpStop::no_login; }

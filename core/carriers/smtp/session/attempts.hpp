@@ -29,16 +29,20 @@ class RelayAttempts {
  public:
   RelayAttempts(RelayUrl url, RelayOptions options);
 
-  /// One attempt.
-  delivery::Answer attempt(const delivery::Message& message, bool on_fresh_connection, bool& again);
+  /// One attempt. `next`, which may be null, is the mail of the following attempt, unless this one is
+  /// repeated: where the relay allows it, its envelope is sent with this message.
+  delivery::Answer attempt(const delivery::Message& message, bool on_fresh_connection, bool& again,
+                           const delivery::Message* next = nullptr);
+  /// No attempt follows at the mail whose envelope was sent.
+  void forget_ahead();
 
-  /// How many mails attempt_group() takes now; 1: none may be sent before the one before is answered.
+  /// How many mails that are attempted together share round trips; 1: none do.
   std::size_t window() const;
   /// A small part of what a mail takes that is sent alone.
   std::chrono::nanoseconds patience() const { return took_alone_ / 20; }
-  /// One attempt at each of several mails, at most window(), which are sent before the first of them is
-  /// answered. Calls `settle` with the place and the answer of each as it comes. Returns the places of those
-  /// that the relay has not taken, and that are to be tried one at a time.
+  /// One attempt at each of several mails, which are sent before the first of them is answered, if the relay
+  /// takes chunks. Calls `settle` with the place and the answer of each as it comes. Returns the places of
+  /// those that the relay has not taken, and that are to be tried one at a time.
   std::vector<std::size_t> attempt_group(std::span<const delivery::Message> mails, const Settle& settle);
 
   /// Connects to another address of the relay, as the last one has turned a mail away before it knew anything
@@ -46,7 +50,7 @@ class RelayAttempts {
   bool open_elsewhere();
 
   /// Ends the connection.
-  void rest() { connection_.close(); }
+  void rest() { close(); }
 
   /// As an attempt on a fresh connection, up to the sender of `sample`; without one NOOP in place of a mail.
   RelayCheck check(const delivery::Envelope* sample);
@@ -59,12 +63,15 @@ class RelayAttempts {
   bool is_fit_for(const delivery::Envelope& mail);
   std::string bytes_of(const delivery::Message& mail, std::string (*framed)(std::string_view)) const;
   delivery::Answer answer_to(const delivery::Message& message, SmtpExchange exchange, bool& again);
-  bool transact(const delivery::Message& mail);
+  bool transact(const delivery::Message& mail, const delivery::Message* next);
   bool send_envelope(const delivery::Envelope& mail);
   bool takes_envid() const { return dialogue_.offers_dsn() && !refuses_envid_; }
   /// True if the open connection can carry a mail.
   bool is_usable();
   bool reset();
+  bool is_reset();
+  void close();
+  void drop();
   /// Prepares the connection for the next mail, after the replies of this one.
   void clear_up(const SmtpExchange& exchange, delivery::Verdict outcome);
   void say_sender(const delivery::Envelope& sample);
@@ -78,6 +85,7 @@ class RelayAttempts {
 
   /// For replies that decide nothing.
   static constexpr Milliseconds short_limit{3000};
+  static constexpr std::string_view reset_command = "RSET\r\n";
 
   RelayOptions options_;
   const bounce::Provider* provider_;  ///< whose relay it is; null for none that is known
@@ -91,8 +99,18 @@ class RelayAttempts {
   CURLcode opened_ = CURLE_OK;  ///< what became of opening the connection in this attempt
   std::string utf8_sender_;     ///< of the last mail
 
+  // Of an envelope that goes ahead.
+  bool may_go_ahead() const;
+  std::string ahead_of(const delivery::Message& next) const;
+  bool is_answered();
+
+  const delivery::Message* ahead_ = nullptr;  ///< its envelope was sent, and not answered
+  TimePoint none_ahead_until_{};
+
   // Of groups.
   struct Grouped;
+
+  bool may_send_groups() const;
 
   bool may_be_grouped(const delivery::Message& mail);
   bool eats_chunks(const delivery::Envelope& sample);

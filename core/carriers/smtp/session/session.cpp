@@ -30,6 +30,10 @@ RelaySession::RelaySession(RelayUrl url, RelayOptions options) {
 RelaySession::~RelaySession() = default;
 
 delivery::Answer RelaySession::deliver(const delivery::Message& mail) {
+  return deliver_before(mail, nullptr);
+}
+
+delivery::Answer RelaySession::deliver_before(const delivery::Message& mail, const delivery::Message* next) {
   const auto& envelope = mail.envelope;
   if (!envelope.from.empty() && !is_envelope_address(envelope.from, envelope.needs_smtputf8)) {
     return refused(url(), mail.is_raw ? delivery::Verdict::rejected : delivery::Verdict::unavailable,
@@ -46,21 +50,29 @@ delivery::Answer RelaySession::deliver(const delivery::Message& mail) {
     return refused(url(), delivery::Verdict::deferred, "stopped before the mail was sent");
   }
   bool again = false;
-  auto delivery = attempts_->attempt(mail, false, again);
-  if (again) delivery = attempts_->attempt(mail, true, again);
+  auto delivery = attempts_->attempt(mail, false, again, next);
+  if (again) delivery = attempts_->attempt(mail, true, again, next);
   // RFC 5321, section 5.1: the client should try the other addresses of a name.
   const auto is_turned_away = [&] {
     return delivery.verdict == delivery::Verdict::unavailable && delivery.code == 421 &&
            !delivery.before_message;
   };
   while (is_turned_away() && attempts_->open_elsewhere())
-    delivery = attempts_->attempt(mail, false, again);
+    delivery = attempts_->attempt(mail, false, again, next);
   return delivery;
 }
 
 void RelaySession::deliver(std::span<const delivery::Message> mails, const Settle& settle) {
-  for (const auto i : attempts_->attempt_group(mails, settle))
-    settle(i, deliver(mails[i]));
+  const auto alone = attempts_->attempt_group(mails, settle);
+  bool is_unavailable = false;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    const auto* const next = i + 1 < alone.size() ? &mails[alone[i + 1]] : nullptr;
+    auto answer = is_unavailable ? delivery::Answer{.sink = url().name(), .was_tried = false}
+                                 : deliver_before(mails[alone[i]], next);
+    is_unavailable = is_unavailable || (answer.was_tried && answer.verdict == delivery::Verdict::unavailable);
+    settle(alone[i], std::move(answer));
+  }
+  attempts_->forget_ahead();
 }
 
 std::size_t RelaySession::window() const {

@@ -35,10 +35,10 @@ class RelaySession {
   /// before the relay could have accepted the mail, tries once more on a fresh connection.
   delivery::Answer deliver(const delivery::Message& mail);
   /// Delivers several mails, and calls `settle` once for each as its answer comes. Where the relay takes
-  /// messages in chunks, up to window() of them are on their way at the same time: if the connection is lost
-  /// then, what became of those is unknown.
+  /// messages in chunks, several of them are on their way at the same time: if the connection is lost then,
+  /// what became of those is unknown. Once the relay is unavailable, the others are not tried.
   void deliver(std::span<const delivery::Message> mails, const Settle& settle);
-  /// For how many mails deliver() takes as long as for one, at present.
+  /// How many mails deliver() should get at once, at present: it saves them round trips.
   std::size_t window() const;
   /// How long a mail may wait for others to leave with it.
   std::chrono::nanoseconds patience() const;
@@ -57,6 +57,8 @@ class RelaySession {
   void resume();
 
  private:
+  delivery::Answer deliver_before(const delivery::Message& mail, const delivery::Message* next);
+
   std::unique_ptr<RelayAttempts> attempts_;
 };
 

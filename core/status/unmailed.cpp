@@ -20,22 +20,26 @@ SELECT is_fit, count(*), count(*) FILTER (WHERE is_later) AS later,
   array_to_string((array_agg(message ORDER BY message DESC))[1:10], ' ') AS newest
 FROM mailroom_lost_messages(to_timestamp($1::bigint), to_timestamp(least($2::bigint, 253402300799))) GROUP BY is_fit)";
 
+// These read the newest 10,000 rows of a table, and look for each in an index: OFFSET 0 and LIMIT 1 keep
+// PostgreSQL from a join, for which it would read the other table whole.
+
 /// The bounds of the period in which messages were lost lately, in seconds; no row if none was.
 constexpr const char* newest_sql = R"(
 SELECT floor(extract(epoch FROM min(m.created_at)))::bigint AS since,
   ceil(extract(epoch FROM max(m.created_at)))::bigint + 1 AS until
-FROM mailroom_messages m
-WHERE m.id > (SELECT max(id) FROM mailroom_messages) - 10000 AND m.created_at > now() - interval '1 day'
+FROM (SELECT id, created_at, send_after, replaced_at, cancelled_at, erased_at FROM mailroom_messages
+      ORDER BY id DESC LIMIT 10000) m
+WHERE m.created_at > now() - interval '1 day'
   AND m.replaced_at IS NULL AND m.cancelled_at IS NULL AND m.erased_at IS NULL
-  AND NOT EXISTS (SELECT FROM tokens t WHERE t.message = m.id)
-  AND NOT EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = m.send_after AND s.message = m.id)
+  AND NOT EXISTS (SELECT FROM tokens t WHERE t.message = m.id OFFSET 0)
+  AND NOT EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = m.send_after AND s.message = m.id OFFSET 0)
 HAVING count(*) > 0)";
 
 constexpr const char* accounts_sql = R"(
-SELECT count(*) FROM accounts a
-WHERE a.id > (SELECT max(id) FROM accounts) - 10000 AND a.status = 'provisioned'
-  AND (a.mailroom_home = mailroom_home_number()) IS NOT FALSE
-  AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM tokens t WHERE t.account = a.id))";
+SELECT count(*) FROM (SELECT id, status, mailroom_home, created_at FROM accounts ORDER BY id DESC LIMIT 10000) a
+WHERE a.status = 'provisioned' AND (a.mailroom_home = mailroom_home_number()) IS NOT FALSE
+  AND a.created_at > floor(extract(epoch FROM now()))::bigint - 86400
+  AND NOT EXISTS (SELECT FROM tokens t WHERE t.account = a.id OFFSET 0))";
 
 std::vector<std::int64_t> ids_in(const std::string& text) {
   std::vector<std::int64_t> ids;
@@ -57,8 +61,8 @@ dropped AS (
 SELECT d.action, t.tokens, (extract(epoch FROM d.at) * 1000000)::bigint AS dropped_us
 FROM dropped d, LATERAL (
   SELECT count(*) AS tokens
-  FROM (SELECT action, account, created_at, consumed_at, expires_at FROM tokens
-        WHERE id > (SELECT max(id) FROM tokens) - 10000 ORDER BY id) t LEFT JOIN accounts a ON a.id = t.account
+  FROM (SELECT action, account, created_at, consumed_at, expires_at FROM tokens ORDER BY id DESC LIMIT 10000) t
+    LEFT JOIN LATERAL (SELECT status FROM accounts WHERE id = t.account LIMIT 1) a ON true
   WHERE t.action = d.label AND t.created_at >= coalesce(floor(extract(epoch FROM d.at)), 0)
     AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, extract(epoch FROM clock_timestamp())::bigint) = 'due') t
 ORDER BY d.number)";

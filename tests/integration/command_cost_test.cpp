@@ -5,6 +5,7 @@
 #include "schema/migration_plan.hpp"
 #include "schema/statements.hpp"
 #include "schema/verification.hpp"
+#include "status/unmailed.hpp"
 #include "support/catch.hpp"
 #include "support/test_feed.hpp"
 #include "support/test_queue.hpp"
@@ -26,6 +27,16 @@ std::int64_t rows_read(db::Connection& connection, const std::string& table) {
           "relname = $1",
           table)[0][0]
       .as<std::int64_t>();
+}
+
+/// With the entries of indexes, also where no row was read for them.
+std::int64_t entries_read(db::Connection& connection, const std::string& table) {
+  return connection
+      .run(
+          "SELECT coalesce(t.seq_tup_read, 0) + coalesce(sum(i.idx_tup_read), 0)::bigint FROM pg_stat_user_tables t "
+          "LEFT JOIN pg_stat_user_indexes i USING (relid) WHERE t.relname = $1 GROUP BY t.seq_tup_read",
+          table)
+      .value<std::int64_t>();
 }
 
 }  // namespace
@@ -74,6 +85,32 @@ TEST_CASE("reconcile reads each token twice, and looks up only the people that i
   CHECK(read(&skipped) == tokens / 1000);
   CHECK(rows_read(*connection, "tokens") <= 3 * tokens + 100);
   CHECK(rows_read(*connection, "accounts") < 100);
+}
+
+TEST_CASE("what has no token is looked for among the newest rows, without reading the others") {
+  constexpr int many = 4 * tokens;
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, many);
+  connection->run(
+      "INSERT INTO mailroom_messages (recipients, subject, text) SELECT ARRAY['ada@mail.example'], 's', 't' FROM "
+      "generate_series(1, $1::int)",
+      many);
+  connection->run("INSERT INTO mailroom_queues (name, actions) VALUES ('mailroom', '{password_recovery}')");
+  connection->run("VACUUM ANALYZE");
+  flush_counts(*connection);
+  connection->run("SELECT pg_stat_reset()");
+
+  connection->transact([](pqxx::transaction_base& transaction) {
+    CHECK(status::count_accounts_without_token(transaction) == 0);
+    CHECK(status::read_newest_lost_messages(transaction).messages == 0);
+    CHECK(status::read_untaken_actions(transaction).size() == 2);
+  });
+  flush_counts(*connection);
+  for (const auto* table : {"tokens", "accounts", "mailroom_messages"}) {
+    INFO(table);
+    CHECK(entries_read(*connection, table) < many);
+  }
 }
 
 TEST_CASE("events of a few tokens among many read little more than these tokens") {

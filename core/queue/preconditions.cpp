@@ -31,7 +31,8 @@ FROM (
     JOIN pg_class c ON c.oid = q.oid
   WHERE CASE WHEN c.relkind = 'S' THEN has_sequence_privilege(c.oid, 'SELECT, USAGE') END) s)";
 
-/// The actions that queue $1 takes, with a path or without one ($2), if tokens of one of them wait.
+/// The actions that queue $1 takes, with a path or without one ($2), if tokens of one of them wait, among the
+/// first 1,000 of each range: the next claims meet what is behind those.
 constexpr const char* waiting_actions_sql = R"(
 WITH queue AS MATERIALIZED (SELECT *, mailroom_queue_actions($1) AS actions FROM mailroom_queue_state($1)),
 taken AS MATERIALIZED (
@@ -46,9 +47,12 @@ WHERE EXISTS (
     UNION ALL
     SELECT unnest(mailroom_batch_ids(b.ids, b.ids_mask)) FROM mailroom_batches b
     WHERE b.queue = $1 AND b.emitted_at IS NULL AND b.dead_at IS NULL) r, LATERAL (
-    SELECT FROM tokens t
-    WHERE t.id >= lower(r.ids) AND (upper_inf(r.ids) OR t.id < upper(r.ids)) AND (t.secret IS NOT NULL) = $2::boolean
-      AND t.action::text IN (SELECT action FROM taken)
+    SELECT FROM (
+      SELECT t.secret, t.action, t.consumed_at, t.expires_at FROM tokens t
+      WHERE t.id >= lower(r.ids) AND (upper_inf(r.ids) OR t.id < upper(r.ids))
+      ORDER BY t.id
+      LIMIT 1000) t
+    WHERE (t.secret IS NOT NULL) = $2::boolean AND t.action::text IN (SELECT action FROM taken)
       AND mailroom_is_live(t.consumed_at, t.expires_at, (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint))
     LIMIT 1) waiting)
 ORDER BY action)";

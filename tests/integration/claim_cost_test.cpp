@@ -226,6 +226,35 @@ TEST_CASE("a claim that passes expired tokens runs no statement for each of them
   CHECK(plans_of_a_claim(200) == few);
 }
 
+TEST_CASE("a claim passes expired tokens by an index, without reading their rows") {
+  constexpr int expired = 20'000;
+  TestDatabase database;
+  const auto connection = database.connect();
+  keep_autovacuum_away(*connection);
+  insert_accounts(*connection, expired);
+  connection->run("UPDATE tokens SET created_at = created_at - 100000, expires_at = expires_at - 100000");
+  connection->run("VACUUM ANALYZE tokens");
+  connection->run("SELECT pg_stat_force_next_flush()");
+  connection->run("SELECT pg_stat_reset()");
+  {
+    const auto session = attach(database);
+    while (value<std::int64_t>(*connection, "SELECT coalesce(max(cursor), 0) FROM mailroom_batches") <
+           expired)
+      CHECK_FALSE(session->claim({.limit = 1000, .partial = true}).lease);
+  }
+  // A session reports what it has read at its end.
+  const auto rows = [&] {
+    return value<std::int64_t>(
+        *connection, "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 'tokens'");
+  };
+  const auto entries = [&] {
+    return value<std::int64_t>(*connection,
+                               "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'tokens'");
+  };
+  REQUIRE(eventually([&] { return entries() >= expired; }));
+  CHECK(rows() < expired / 10);
+}
+
 TEST_CASE("a sender commits once for each batch, with the outcomes of its mails") {
   TestDatabase database;
   const auto connection = database.connect();

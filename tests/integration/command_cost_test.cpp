@@ -1,6 +1,7 @@
 // What commands cost a server with many tokens: rows read and statements planned, which are the same on every
 // machine.
 
+#include "queue/preconditions.hpp"
 #include "reconcile/reconciliation.hpp"
 #include "schema/migration_plan.hpp"
 #include "schema/statements.hpp"
@@ -111,6 +112,21 @@ TEST_CASE("what has no token is looked for among the newest rows, without readin
     INFO(table);
     CHECK(entries_read(*connection, table) < many);
   }
+}
+
+TEST_CASE("what a consumer could not emit is looked for in the first tokens that wait") {
+  constexpr int many = 4 * tokens;
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, many);
+  connection->run("UPDATE tokens SET created_at = 1, expires_at = 5 WHERE id % 2 = 0");
+  connection->run("VACUUM ANALYZE");
+  flush_counts(*connection);
+  connection->run("SELECT pg_stat_reset()");
+
+  queue::require_signed_tokens(*connection, "mailroom");
+  flush_counts(*connection);
+  CHECK(entries_read(*connection, "tokens") < many / 2);
 }
 
 TEST_CASE("events of a few tokens among many read little more than these tokens") {

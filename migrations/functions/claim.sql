@@ -97,11 +97,12 @@ BEGIN
               FROM tokens WHERE id > last AND id <= p_top ORDER BY id LIMIT v_step) t;
         EXIT WHEN r.found = 0;
         -- By itself, since an index has all that the other statements read: those that are not due are passed by it alone.
-        IF r.due > 0 AND EXISTS (
-            SELECT FROM tokens t
-            WHERE t.id > mailroom_window.last AND t.id <= r.last AND t.home IS DISTINCT FROM mailroom_home_number()
-              AND mailroom_takes(p_actions, t.action) AND mailroom_is_live(t.consumed_at, t.expires_at, v_now)) THEN
-            PERFORM mailroom_require_own(r.seen);
+        IF r.due > 0 THEN
+            PERFORM mailroom_require_own(r.seen)
+            WHERE EXISTS (
+                SELECT FROM tokens t
+                WHERE t.id > mailroom_window.last AND t.id <= r.last AND t.home IS DISTINCT FROM mailroom_home_number()
+                  AND mailroom_takes(p_actions, t.action) AND mailroom_is_live(t.consumed_at, t.expires_at, v_now));
         END IF;
         IF r.due = 0 THEN
             r.passed := r.seen;

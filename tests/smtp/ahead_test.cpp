@@ -131,6 +131,15 @@ TEST_CASE("a mail that must not leave goes no further than its envelope") {
   CHECK(taken(server, cyd) == 1);
 }
 
+TEST_CASE("few mails wait for a connection whose relay takes long for each") {
+  const TestRelay server(pipelining([](const RelayMoment& moment) {
+    return moment.step == RelayStep::end ? RelayAnswer{.delay = Milliseconds(200)} : RelayAnswer{};
+  }));
+  const auto delivered = deliver(server, three);
+  CHECK(delivered.window == 8);
+  CHECK(delivered.window_after == 2);
+}
+
 TEST_CASE("an envelope that the relay could not carry does not go ahead") {
   const TestRelay server(pipelining());
   smtp::RelaySession relay(url_of(server), kept());

@@ -16,8 +16,6 @@
 namespace mailroom::smtp {
 namespace {
 
-/// Of mails that are sent together (groups.cpp).
-constexpr std::size_t smallest_window = 2;
 /// How long no envelope goes ahead to a relay that did not answer one.
 constexpr std::chrono::hours ahead_rest{1};
 
@@ -231,9 +229,9 @@ delivery::Answer RelayAttempts::attempt(const delivery::Message& message, bool o
   clear_up(exchange, answer.verdict);
   again = again && !sockets.interrupted();
   has_worked_ = answer.verdict == delivery::Verdict::accepted;
-  if (has_worked_ && is_kept && !is_ahead) {
-    took_alone_ = steady_now() - began;
-    window_ = std::max(window_, smallest_window);
+  if (has_worked_ && is_kept) {
+    (is_ahead ? took_ahead_ : took_alone_) = steady_now() - began;
+    if (!is_ahead) window_ = std::max(window_, smallest_window);
   }
   return answer;
 }

@@ -105,10 +105,13 @@ class RelayAttempts {
   bool is_answered();
 
   const delivery::Message* ahead_ = nullptr;  ///< its envelope was sent, and not answered
+  std::chrono::nanoseconds took_ahead_{};     ///< the last mail that it was of, if it was accepted
   TimePoint none_ahead_until_{};
 
   // Of groups.
   struct Grouped;
+
+  static constexpr std::size_t smallest_window = 2;
 
   bool may_send_groups() const;
 

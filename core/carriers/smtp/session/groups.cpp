@@ -23,6 +23,7 @@ namespace {
 constexpr std::size_t widest_window = 64;
 /// Where each envelope goes ahead with the message before: a ninth of the round trips is lost then.
 constexpr std::size_t window_ahead = 8;
+constexpr std::chrono::milliseconds longest_quick{20};
 /// A larger mail takes longer than a round trip by itself, and the reply to it waits for no other.
 constexpr std::size_t largest_grouped = 65'536;
 /// How long a relay gets no groups that lost one, or that reads chunks as commands.
@@ -60,7 +61,10 @@ std::size_t RelayAttempts::window() const {
   const bool is_ready =
       has_worked_ && took_alone_.count() > 0 && steady_now() - last_used_ < options_.rest_time;
   if (!is_ready) return 1;
-  return may_send_groups() ? window_ : may_go_ahead() ? window_ahead : 1;
+  if (may_send_groups()) return window_;
+  // Where the relay itself takes the time, mails that wait for it only keep others from overtaking them.
+  const bool is_slow = took_ahead_ > longest_quick && took_ahead_ > took_alone_ * 3 / 4;
+  return !may_go_ahead() ? 1 : is_slow ? smallest_window : window_ahead;
 }
 
 bool RelayAttempts::may_be_grouped(const delivery::Message& mail) {

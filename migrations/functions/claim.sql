@@ -96,7 +96,7 @@ BEGIN
                      mailroom_takes(p_actions, action) AND mailroom_is_live(tokens.consumed_at, expires_at, v_now) AS is_due
               FROM tokens WHERE id > last AND id <= p_top ORDER BY id LIMIT v_step) t;
         EXIT WHEN r.found = 0;
-        -- By itself, since an index has all that the other statements read: those that are not due are passed by it alone.
+        -- By itself, since an index has all that the other statements read: tokens that are not due cost no look at their rows.
         IF r.due > 0 THEN
             PERFORM mailroom_require_own(r.seen)
             WHERE EXISTS (

@@ -59,17 +59,6 @@ struct FarConnection {
   Direction down;
 };
 
-int connected_to(int port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    throw std::runtime_error(fmt::format("nothing listens on 127.0.0.1:{}", port));
-  return fd;
-}
-
 int with_no_delay(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -131,7 +120,7 @@ void Distance::carry() {
     });
     if (awaited[0].revents == 0) continue;
     const int client = with_no_delay(accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
-    const int server = with_no_delay(connected_to(server_port_));
+    const int server = with_no_delay(test::connect_on_loopback(server_port_));
     connections.push_back({.up = {.from = client, .to = server}, .down = {.from = server, .to = client}});
   }
   for (const auto& connection : connections) {

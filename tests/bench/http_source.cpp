@@ -3,7 +3,6 @@
 #include "bench/http_source.hpp"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <memory>
 #include <poll.h>
@@ -12,26 +11,16 @@
 #include <unistd.h>
 #include <vector>
 
+#include "support/loopback_socket.hpp"
+
 namespace mailroom::bench {
 namespace {
 
 constexpr int patience_ms = 60'000;
 
-int connect_to(int port) {
-  const int wire = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  const void* const bytes = &address;
-  if (wire < 0 || connect(wire, static_cast<const sockaddr*>(bytes), sizeof address) != 0)
-    throw std::runtime_error(fmt::format("nothing listens at port {}", port));
-  return wire;
-}
-
 class Connection {
  public:
-  explicit Connection(int port) : wire_(connect_to(port)) {}
+  explicit Connection(int port) : wire_(test::connect_on_loopback(port)) {}
   ~Connection() { close(wire_); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;

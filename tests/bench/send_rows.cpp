@@ -1,12 +1,10 @@
 // How fast `mailroom send` mails a backlog, beside a program that only mails: both into Postfix' smtp-sink,
 // which takes every mail and keeps none.
 
-#include <arpa/inet.h>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <optional>
 #include <stdexcept>
-#include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 #include "bench/latency.hpp"
 #include "bench/message_databases.hpp"
 #include "bench/row.hpp"
+#include "support/loopback_socket.hpp"
 #include "support/test_relay.hpp"
 
 namespace mailroom::bench {
@@ -23,14 +22,12 @@ namespace {
 constexpr std::int64_t mails_of_a_run = 20'000;  ///< before scaling
 
 bool is_open(int port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool connected = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  close(fd);
-  return connected;
+  try {
+    close(test::connect_on_loopback(port));
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
 }
 
 /// A running smtp-sink.

@@ -1,4 +1,4 @@
-// How the tokens of a claimed batch are read: with the claim, by a statement, or by COPY, and large ones in a
+// How the tokens of a claimed batch are read: with the claim, or by statements, those of large ones in a
 // second session.
 #pragma once
 
@@ -49,7 +49,7 @@ class TwoSessions {
 };
 
 /// Reads the batches of a session. The tokens of a small one have come with its claim; a statement reads
-/// those for a sink with outcomes. A large one is read by COPY, if possible in a second session while the
+/// those for a sink with outcomes. A large one is read, if possible, in a second session while the
 /// first one makes the next claim, and reads the tokens of a large batch that it takes.
 class BatchFetch {
  public:
@@ -84,7 +84,7 @@ class BatchFetch {
   /// Calls `each` for `tokens`, with their messages, of which it reads those that have not come along.
   void read_messages(std::vector<TokenRow>& tokens, Messages& messages, const Each& each);
   bool is_large(const ClaimedBatch& batch) const {
-    return !detail_.delivers && batch.reply.size >= streamed_size;
+    return !detail_.delivers && batch.reply.size >= large_batch;
   }
   /// The tokens of a batch, if it is a large one.
   BatchTokens read_ahead(const ClaimedBatch& claimed, const std::shared_ptr<const queue::Actions>& known,

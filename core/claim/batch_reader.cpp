@@ -1,5 +1,6 @@
-// Streams tokens and accounts by COPY, accounts as a range or a list of ids, reads messages in parts, and
-// merges them in memory.
+// Reads tokens, then their accounts as a range or a list of ids, and messages in parts, and merges them in
+// memory. The statements are prepared: of a batch of 1,000 tokens the server would need as long for the plan
+// as for the rows.
 
 #include "claim/batch_reader.hpp"
 
@@ -21,26 +22,23 @@ constexpr std::uint64_t accounts_per_needed = 3;
 /// How long tokens that were read ahead are used: a reader of stdout may be slow in between.
 constexpr std::chrono::seconds longest_ahead{1};
 
-/// Two sessions read a list of accounts in parts of about so many, since one of them may begin late.
+/// Two sessions read a list of at least so many accounts.
+constexpr std::size_t fewest_shared = 200;
+/// In parts of about so many, or two, since one of them may begin late.
 constexpr std::size_t accounts_per_part = 1000;
 
 // Without an account the status that an action needs is the wrong one.
 constexpr const char* tokens_sql = R"(
 SELECT id, account, action, secret, code, expires_at,
        mailroom_token_state(action, consumed_at, expires_at, NULL,
-                            (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)){}{}
-FROM mailroom_batch_rows({}, {}))";
+                            (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)) AS state{}{}
+FROM mailroom_batch_rows($1, $2))";
 
 // In the order of the ids, look-ups in a list that is far from the order of the tokens find most pages in the
 // cache of the processor, which is faster than to look up in the order of the tokens and sign them meanwhile.
 // It also lets two sessions share them.
 constexpr const char* accounts_sql = R"(
 SELECT id, email, login, status FROM accounts WHERE {} ORDER BY id)";
-
-bool is_range(const std::vector<std::int64_t>& ids) {
-  const auto span = static_cast<std::uint64_t>(ids.back()) - static_cast<std::uint64_t>(ids.front());
-  return span / accounts_per_needed < ids.size();
-}
 
 TextSpan keep(std::string_view text, std::string& texts) {
   const TextSpan kept{texts.size(), text.size()};
@@ -64,50 +62,57 @@ std::vector<std::int64_t> accounts_of(const BatchTokens& tokens) {
   return ids;
 }
 
-/// Streams the tokens of a batch into `tokens`. Returns the name of an action that is not known; empty if all
-/// are.
-template <bool with_creation, bool has_messages>
-std::string stream_tokens(db::Connection& connection, const std::string& sql, BatchTokens& tokens) {
-  constexpr std::size_t columns = 7 + (with_creation ? 1 : 0) + (has_messages ? 2 : 0);
+/// The tokens of the batch. Prepares the statement of each kind of reading once.
+db::Rows token_rows(db::Connection& connection, const Lease& lease, const TokenReading& reading) {
+  const auto name = fmt::format("tokens{}{}", reading.with_creation ? " with creation" : "",
+                                reading.has_messages ? " with messages" : "");
+  connection.prepare(name, fmt::format(tokens_sql, reading.with_creation ? ", created_at" : "",
+                                       reading.has_messages ? ", message, recipient" : ""));
+  return connection.run_prepared(name, lease.batch, lease.attempt);
+}
+
+/// Adds the rows to `tokens`. Returns the name of an action that is not known; empty if all are.
+std::string add_tokens(const db::Rows& rows, const TokenReading& reading, BatchTokens& tokens) {
   tokens.rows.clear();
   tokens.texts.clear();
   tokens.has_messages = false;
   std::string unknown;
-  connection.copy_out<columns>(sql, [&](const auto& fields) {
-    // In the order of tokens_sql.
-    const auto* field = fields.data();
+  for (const auto& from : rows) {
     BatchTokens::Token token{};
     auto& row = token.row;
-    row.id = read_number(*field++);
-    row.account = read_number(*field++);
-    row.action = tokens.actions->find(*field);
-    if (row.action == nullptr) unknown = *field;
-    row.secret = read_secret(*++field);
-    token.code = keep(*++field, tokens.texts);
-    row.expires_at = read_number(*++field);
-    row.state = parse_token_state(*++field);
-    if constexpr (with_creation) row.created_at = read_number(*++field);
-    if constexpr (has_messages) {
-      if (const auto message = *++field; !message.empty()) row.message = read_number(message);
-      if (row.message) tokens.has_messages = true;
-      row.recipient = static_cast<int>(read_number(*++field));
+    row.id = read_number(from.view("id"));
+    row.account = read_number(from.view("account"));
+    row.action = tokens.actions->find(from.view("action"));
+    if (row.action == nullptr) unknown = from.text("action");
+    row.secret = read_secret(from.view("secret"));
+    token.code = keep(from.view("code"), tokens.texts);
+    row.expires_at = read_number(from.view("expires_at"));
+    row.state = parse_token_state(from.view("state"));
+    if (reading.with_creation) row.created_at = read_number(from.view("created_at"));
+    if (reading.has_messages && !from.is_null("message")) {
+      tokens.has_messages = true;
+      row.message = read_number(from.view("message"));
+      row.recipient = static_cast<int>(read_number(from.view("recipient")));
     }
     tokens.rows.push_back(token);
-  });
+  }
   return unknown;
 }
 
-template <typename Each>
-void read_accounts_of(db::Connection& connection, const std::vector<std::int64_t>& ids, const Each& each) {
-  connection.copy_out<4>(fmt::format(accounts_sql, accounts_condition(ids)), each);
+db::Rows account_rows(db::Connection& connection, const std::vector<std::int64_t>& ids) {
+  if (is_range(ids)) {
+    connection.prepare("accounts of a range", fmt::format(accounts_sql, "id >= $1 AND id <= $2"));
+    return connection.run_prepared("accounts of a range", ids.front(), ids.back());
+  }
+  connection.prepare("accounts of a list", fmt::format(accounts_sql, "id = ANY ($1::bigint[])"));
+  return connection.run_prepared("accounts of a list", db::array_text(ids));
 }
 
 }  // namespace
 
-std::string accounts_condition(const std::vector<std::int64_t>& ids) {
-  if (is_range(ids)) return fmt::format("id >= {} AND id <= {}", ids.front(), ids.back());
-  // In a subquery: of a constant list the planner estimates each element.
-  return fmt::format("id = ANY ((SELECT '{}'::bigint[])::bigint[])", db::array_text(ids));
+bool is_range(const std::vector<std::int64_t>& ids) {
+  const auto span = static_cast<std::uint64_t>(ids.back()) - static_cast<std::uint64_t>(ids.front());
+  return span / accounts_per_needed < ids.size();
 }
 
 BatchTokens read_tokens(db::Connection& connection, const Lease& lease, const TokenReading& reading,
@@ -118,20 +123,11 @@ BatchTokens read_tokens(db::Connection& connection, const Lease& lease, const To
   tokens.lease = lease;
   tokens.read_at = began;
   tokens.actions = reading.actions;
-  const auto sql =
-      fmt::format(tokens_sql, reading.with_creation ? ", created_at" : "",
-                  reading.has_messages ? ", message, recipient" : "", lease.batch, lease.attempt);
-  const auto stream = [&] {
-    if (reading.has_messages) {
-      return reading.with_creation ? stream_tokens<true, true>(connection, sql, tokens)
-                                   : stream_tokens<false, true>(connection, sql, tokens);
-    }
-    return reading.with_creation ? stream_tokens<true, false>(connection, sql, tokens)
-                                 : stream_tokens<false, false>(connection, sql, tokens);
-  };
-  if (stream().empty()) return tokens;
+  const auto rows = token_rows(connection, lease, reading);
+  if (add_tokens(rows, reading, tokens).empty()) return tokens;
   tokens.actions = std::make_shared<const queue::Actions>(queue::read_actions(connection));
-  if (const auto unknown = stream(); !unknown.empty()) throw queue::unknown_action(unknown);
+  if (const auto unknown = add_tokens(rows, reading, tokens); !unknown.empty())
+    throw queue::unknown_action(unknown);
   return tokens;
 }
 
@@ -140,33 +136,27 @@ void BatchReader::Accounts::clear() {
   texts.clear();
 }
 
-template <typename Fields>
-void BatchReader::Accounts::add(const Fields& fields) {
-  const auto& [id, email, login, status] = fields;
-  rows.push_back({read_number(id), keep(email, texts), keep(login, texts), keep(status, texts)});
+void BatchReader::Accounts::add(const db::Row& row) {
+  rows.push_back({read_number(row.view("id")), keep(row.view("email"), texts), keep(row.view("login"), texts),
+                  keep(row.view("status"), texts)});
 }
 
 void BatchReader::join(db::Connection& connection, BatchTokens& tokens, const Each& each,
                        const InTwoSessions& in_two_sessions) {
   tokens.lease = {};
   accounts_.clear();
-  next_row_ = 0;
   near_account_ = 0;
   if (tokens.rows.empty()) return;
   const auto ids = accounts_of(tokens);
   if (ids.empty()) {
     // All tokens are those of messages to addresses.
-  } else if (in_two_sessions && !is_range(ids)) {
+  } else if (in_two_sessions && ids.size() >= fewest_shared && !is_range(ids)) {
     read_parts(ids, in_two_sessions);
   } else {
-    read_accounts_of(connection, ids, [&](const auto& fields) {
-      accounts_.add(fields);
-      // The session that streams accounts cannot read messages meanwhile.
-      if (!tokens.has_messages) join_up_to(accounts_.rows.back().id, tokens, each);
-    });
+    for (const auto& row : account_rows(connection, ids))
+      accounts_.add(row);
   }
-  if (tokens.has_messages) return join_messages(connection, tokens, each);
-  join_up_to(ids.back(), tokens, each);
+  join_rows(connection, tokens, each);
 }
 
 void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions) {
@@ -180,8 +170,8 @@ void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSe
     for (auto i = next_part++; i < parts; i = next_part++) {
       auto& part = parts_[i];
       part.clear();
-      read_accounts_of(connection, {begin_of(i), begin_of(i + 1)},
-                       [&](const auto& fields) { part.add(fields); });
+      for (const auto& row : account_rows(connection, {begin_of(i), begin_of(i + 1)}))
+        part.add(row);
     }
   });
   for (const auto& part : parts_) {
@@ -195,25 +185,16 @@ void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSe
   }
 }
 
-void BatchReader::join_up_to(std::int64_t last, BatchTokens& tokens, const Each& each) {
-  for (; next_row_ < tokens.rows.size() && tokens.rows[next_row_].row.account <= last; ++next_row_) {
-    auto& [row, code] = tokens.rows[next_row_];
-    if (!set_account(row)) continue;
-    row.code = view(tokens.texts, code);
-    each(row);
-  }
-}
-
-void BatchReader::join_messages(db::Connection& connection, BatchTokens& tokens, const Each& each) {
+void BatchReader::join_rows(db::Connection& connection, BatchTokens& tokens, const Each& each) {
   auto& rows = tokens.rows;
   const auto id_of = [&](std::size_t i) { return rows[i].row.message; };
-  for (; next_row_ < rows.size(); ++next_row_) {
-    auto& [row, code] = rows[next_row_];
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto& [row, code] = rows[i];
     if (row.account != 0 && !set_account(row)) continue;
     row.code = view(tokens.texts, code);
     if (row.message) {
-      auto* message = messages_.get(connection, *row.message,
-                                    [&] { return messages_ahead(next_row_, rows.size(), id_of); });
+      auto* message =
+          messages_.get(connection, *row.message, [&] { return messages_ahead(i, rows.size(), id_of); });
       // It was deleted.
       if (message == nullptr) continue;
       set_message(row, *message);

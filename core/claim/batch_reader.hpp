@@ -47,7 +47,7 @@ struct TokenReading {
 /// Reads the tokens of the batch of `lease`; none if it has been leased again since. Reads the actions again
 /// for one that is new. If `ahead` are its tokens, returns these, unless they were read over a second ago:
 /// they may have been consumed or have expired. Otherwise uses the memory of `ahead`. Runs in autocommit
-/// mode; throws as Connection::copy_out().
+/// mode; throws as Connection::run_prepared().
 BatchTokens read_tokens(db::Connection& connection, const Lease& lease, const TokenReading& reading,
                         BatchTokens ahead = {});
 
@@ -66,7 +66,8 @@ class BatchReader {
   /// Calls `each` for each token whose account exists, or that has none, in the order of the tokens, and uses
   /// the tokens up: only their memory is left. The accounts are read after the tokens: a token that is
   /// consumed meanwhile may be skipped for the status of its account. Accounts that are looked up one by one
-  /// are read `in_two_sessions`, if there are two. Runs in autocommit mode; throws as Connection::copy_out().
+  /// are read `in_two_sessions`, if there are two and it takes long. Runs in autocommit mode; throws as
+  /// Connection::run_prepared().
   void join(db::Connection& connection, BatchTokens& tokens, const Each& each,
             const InTwoSessions& in_two_sessions = {});
 
@@ -82,28 +83,24 @@ class BatchReader {
     std::string texts{};
 
     void clear();
-    template <typename Fields>
-    void add(const Fields& fields);
+    void add(const db::Row& row);
   };
 
   /// In parts: each session reads the next one that neither has begun.
   void read_parts(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions);
-  /// Calls `each` for the rest of the tokens, with their messages.
-  void join_messages(db::Connection& connection, BatchTokens& tokens, const Each& each);
+  /// Calls `each` for the tokens, with their accounts and messages.
+  void join_rows(db::Connection& connection, BatchTokens& tokens, const Each& each);
   /// Sets what the row takes from its account. False if that has been deleted.
   bool set_account(TokenRow& row);
-  /// Calls `each` for the tokens that come before the first one of an account above `last`.
-  void join_up_to(std::int64_t last, BatchTokens& tokens, const Each& each);
   const Account* find_account(std::int64_t id);
 
   Accounts accounts_;
   std::vector<Accounts> parts_;
   MessageReader messages_;
-  std::size_t next_row_ = 0;      ///< the first token that has not been joined
   std::size_t near_account_ = 0;  ///< the account of the next token is often this one or the one after it
 };
 
-/// Finds the accounts with these ids, ascending: as a range if it holds few others, otherwise as a list.
-std::string accounts_condition(const std::vector<std::int64_t>& ids);
+/// True if the accounts with these ids, ascending, are read as a range: it holds few others.
+bool is_range(const std::vector<std::int64_t>& ids);
 
 }  // namespace mailroom::claim

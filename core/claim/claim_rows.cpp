@@ -65,7 +65,7 @@ SELECT * FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8,
 std::string claim_and_fetch_sql(bool with_creation, bool with_messages) {
   const auto tokens = fmt::format(
       "SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt, c.messages) t",
-      token_columns(with_creation), streamed_size);
+      token_columns(with_creation), large_batch);
   // A message that is committed after the snapshot of this statement does not come along.
   const auto messages = fmt::format(
       "SELECT * FROM mailroom_messages s WHERE c.size <= {} AND t.message IS NOT NULL AND s.id = t.message AND {} LIMIT 1",

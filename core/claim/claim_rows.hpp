@@ -14,7 +14,7 @@
 namespace mailroom::claim {
 
 /// A batch of at least this many tokens does not come with its claim.
-constexpr int streamed_size = 1000;
+constexpr int large_batch = 100;
 
 /// What a consumer needs to know of tokens.
 struct TokenDetail {
@@ -32,7 +32,7 @@ struct TokenDetail {
 
 /// Claims: 20 parameters, those of mailroom_claim() with the fields of its receipt.
 std::string claim_sql();
-/// A row of the claim, then a row for each token of a batch below `streamed_size`, `with_messages` with what
+/// A row of the claim, then a row for each token of a batch below `large_batch`, `with_messages` with what
 /// may come along of them.
 std::string claim_and_fetch_sql(bool with_creation, bool with_messages);
 /// Reads the tokens of batch $1, if $2 is its attempt; for a sink with outcomes also small messages, if $3.

@@ -132,7 +132,7 @@ ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
   }
   ClaimedBatch claimed{.reply = read_reply(rows[0], queue_of(request))};
   if (!claimed.reply.lease) return claimed;
-  if (has_tokens(rows[0]) && claimed.reply.size < streamed_size) claimed.rows = rows;
+  if (has_tokens(rows[0]) && claimed.reply.size < large_batch) claimed.rows = rows;
   // The claim itself does not always know that there are none, and none comes with a large batch.
   had_messages_ = claimed.rows && has_messages(*claimed.rows);
   return claimed;

@@ -1,4 +1,4 @@
-// The database as every command uses it: sessions with their settings, statements, transactions, COPY,
+// The database as every command uses it: sessions with their settings, statements, transactions,
 // notifications, cancellation.
 #pragma once
 
@@ -131,14 +131,6 @@ class Connection {
     return alone([&](pqxx::transaction_base& transaction) {
       return pqxx_compat::execute_prepared(transaction, name, arguments...);
     });
-  }
-
-  /// Streams the rows of `query` by COPY, which binds no values. Calls `each` with an array of `columns`
-  /// views, valid during the call; a null is empty. Runs in autocommit mode.
-  template <std::size_t columns, typename Each>
-  void copy_out(const std::string& query, const Each& each) {
-    alone(
-        [&](pqxx::transaction_base& transaction) { pqxx_compat::stream<columns>(transaction, query, each); });
   }
 
   /// Runs one statement within the caller's transaction. Values are bound, never formatted into the text.

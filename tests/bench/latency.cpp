@@ -78,6 +78,53 @@ Figures summarise(std::vector<double> milliseconds) {
           {"worst", milliseconds.back(), "ms"}};
 }
 
+/// One session a client.
+class Producers {
+ public:
+  Producers(Stage& stage, const Consumer& consumer, const Arrivals& arrivals)
+      : arrivals_(arrivals),
+        count_(static_cast<std::int64_t>(arrivals.rate * stage.scaled_seconds(arrivals.seconds))) {
+    for (int i = 0; i < arrivals.clients; ++i)
+      each_.push_back(std::make_unique<Producer>(stage, consumer));
+  }
+
+  /// Inserts as scheduled. Returns how many commits a second that were.
+  double send_all() {
+    const auto start = Clock::now();
+    std::vector<std::thread> threads;
+    std::vector<std::exception_ptr> failures(each_.size());
+    for (std::size_t i = 0; i < each_.size(); ++i) {
+      threads.emplace_back([&, i] {
+        try {
+          each_[i]->send_on_schedule(static_cast<int>(i), arrivals_.clients, arrivals_.rate, count_);
+        } catch (...) {
+          failures[i] = std::current_exception();
+        }
+      });
+    }
+    for (auto& thread : threads)
+      thread.join();
+    for (const auto& failure : failures) {
+      if (failure) std::rethrow_exception(failure);
+    }
+    const std::chrono::duration<double> took = Clock::now() - start;
+    return static_cast<double>(sent()) / took.count();
+  }
+
+  std::int64_t sent() const {
+    std::int64_t all = 0;
+    for (const auto& producer : each_)
+      all += static_cast<std::int64_t>(producer->sent().size());
+    return all;
+  }
+  const std::vector<std::unique_ptr<Producer>>& each() const { return each_; }
+
+ private:
+  const Arrivals& arrivals_;
+  std::int64_t count_;
+  std::vector<std::unique_ptr<Producer>> each_;
+};
+
 class Measurement {
  public:
   Measurement(Stage& stage, const Consumer& consumer, const Arrivals& arrivals)
@@ -121,45 +168,18 @@ class Measurement {
   }
 
   Figures open_loop() {
-    const auto seconds = stage_.scaled_seconds(arrivals_.seconds);
-    const auto count = static_cast<std::int64_t>(arrivals_.rate * seconds);
-    std::vector<std::unique_ptr<Producer>> producers;
-    for (int i = 0; i < arrivals_.clients; ++i)
-      producers.push_back(std::make_unique<Producer>(stage_, consumer_));
-    const auto start = Clock::now();
-    send_all(producers, count);
-    const std::chrono::duration<double> took = Clock::now() - start;
-    std::int64_t sent = 0;
-    for (const auto& producer : producers)
-      sent += static_cast<std::int64_t>(producer->sent().size());
-    if (!times_.wait_for_count(warm_up_tokens + sent)) throw std::runtime_error("not all tokens came out");
+    Producers producers(stage_, consumer_, arrivals_);
+    const auto rate = producers.send_all();
+    if (!times_.wait_for_count(warm_up_tokens + producers.sent()))
+      throw std::runtime_error("not all tokens came out");
     std::vector<double> all;
-    for (const auto& producer : producers) {
+    for (const auto& producer : producers.each()) {
       const auto some = latencies(*producer);
       all.insert(all.end(), some.begin(), some.end());
     }
     auto figures = summarise(std::move(all));
-    figures.push_back({"rate", static_cast<double>(sent) / took.count(), "commits/s"});
+    figures.push_back({"rate", rate, "commits/s"});
     return figures;
-  }
-
-  void send_all(const std::vector<std::unique_ptr<Producer>>& producers, std::int64_t count) {
-    std::vector<std::thread> threads;
-    std::vector<std::exception_ptr> failures(producers.size());
-    for (std::size_t i = 0; i < producers.size(); ++i) {
-      threads.emplace_back([&, i] {
-        try {
-          producers[i]->send_on_schedule(static_cast<int>(i), arrivals_.clients, arrivals_.rate, count);
-        } catch (...) {
-          failures[i] = std::current_exception();
-        }
-      });
-    }
-    for (auto& thread : threads)
-      thread.join();
-    for (const auto& failure : failures) {
-      if (failure) std::rethrow_exception(failure);
-    }
   }
 
   std::vector<double> latencies(const Producer& producer) {
@@ -184,6 +204,10 @@ class Measurement {
 
 Figures measure_latency(Stage& stage, const Consumer& consumer, const Arrivals& arrivals) {
   return Measurement(stage, consumer, arrivals).run();
+}
+
+Figures measure_inserts(Stage& stage, const Consumer& consumer, const Arrivals& arrivals) {
+  return {{"rate", Producers(stage, consumer, arrivals).send_all(), "commits/s"}};
 }
 
 }  // namespace mailroom::bench

@@ -32,4 +32,10 @@ struct Consumer {
 /// std::runtime_error when a token is not read.
 Figures measure_latency(Stage& stage, const Consumer& consumer, const Arrivals& arrivals);
 
+/// The commits per second that the inserts of `consumer` reach on that schedule while nobody consumes.
+Figures measure_inserts(Stage& stage, const Consumer& consumer, const Arrivals& arrivals);
+
+/// Runs this program as the consumer of tokens that does the least, until SIGTERM.
+int run_bare_consumer();
+
 }  // namespace mailroom::bench

@@ -73,14 +73,21 @@ std::string describe(const Machine& machine) {
                           machine.cores, machine.memory_mib, machine.kernel);
   text += fmt::format("PostgreSQL {}, fsync and synchronous_commit on; one fsync takes {:.2f} ms\n",
                       machine.server, machine.fsync_ms);
+  if (machine.flush_ms > 0)
+    text += fmt::format("each flush of the WAL was made {} ms longer\n", machine.flush_ms);
   return text + fmt::format("load average before {}, after {}\n", machine.load_before, machine.load_after);
 }
 
 nlohmann::ordered_json to_json(const Machine& machine) {
-  return {{"started", machine.started},      {"processor", machine.processor},
-          {"cores", machine.cores},          {"memory_mib", machine.memory_mib},
-          {"kernel", machine.kernel},        {"postgresql", machine.server},
-          {"fsync_ms", machine.fsync_ms},    {"load_before", machine.load_before},
+  return {{"started", machine.started},
+          {"processor", machine.processor},
+          {"cores", machine.cores},
+          {"memory_mib", machine.memory_mib},
+          {"kernel", machine.kernel},
+          {"postgresql", machine.server},
+          {"fsync_ms", machine.fsync_ms},
+          {"flush_ms", machine.flush_ms},
+          {"load_before", machine.load_before},
           {"load_after", machine.load_after}};
 }
 

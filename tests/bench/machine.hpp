@@ -15,6 +15,7 @@ struct Machine {
   std::string kernel;
   std::string server;       ///< PostgreSQL's version
   double fsync_ms = 0;      ///< median of an 8 KiB write and fdatasync in the server's data directory
+  double flush_ms = 0;      ///< by which each flush of the WAL was made longer
   std::string load_before;  ///< the load averages of 1, 5 and 15 minutes
   std::string load_after{};
   std::string started;  ///< UTC

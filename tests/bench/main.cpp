@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "bench/comparison.hpp"
+#include "bench/latency.hpp"
 #include "bench/report.hpp"
 #include "bench/rival_rows.hpp"
 
@@ -21,6 +22,7 @@ struct BenchOptions {
   int runs = 5;
   double scale = 1;
   double minutes = 30;
+  double flush_ms = 0;
   std::string json;
   std::string rivals;
   bool brokers = false;
@@ -109,8 +111,10 @@ int run_bench(const BenchOptions& options) {
   test::stop_clusters_on_signals();
   Stage stage({.binary = options.binary, .scale = options.scale});
   auto machine = describe_machine(stage);
+  machine.flush_ms = options.flush_ms;
   Session session(stage, rows);
   session.prepare();
+  if (options.flush_ms > 0) stage.slow_flushes(options.flush_ms);
   for (int number = 1; number <= options.runs; ++number)
     session.run(number, until);
   machine.load_after = load_averages();
@@ -124,6 +128,7 @@ int run_bench(const BenchOptions& options) {
 /// harness.
 std::optional<int> run_as_program(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"--pgq-consumer"}) return run_pgq_consumer();
+  if (words == std::vector<std::string>{"--bare-consumer"}) return run_bare_consumer();
   if (words.size() == 3 && words[0] == "--publish") return publish_file(words[1], words[2]);
   if (words.size() == 3 && words[0] == "--compare") return print_comparison(words[1], words[2]);
   return std::nullopt;
@@ -145,6 +150,10 @@ int main(int argc, char** argv) {
   app.add_option("--minutes", options.minutes,
                  "begin no measurement after so long; the table says how many runs there were [30]")
       ->check(CLI::Range(0.1, 600.0));
+  app.add_option(
+         "--flush-ms", options.flush_ms,
+         "let each flush of the WAL take so much longer, as on a slower disk, once the data is loaded [0]")
+      ->check(CLI::Range(0.0, 100.0));
   app.add_option("--json", options.json, "write all figures into this file too");
   app.add_option("--rivals", options.rivals,
                  "the directory that npm installed the other systems in: measure them too");

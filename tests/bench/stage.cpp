@@ -68,6 +68,12 @@ void Stage::set(const std::string& setting, const std::string& value) const {
   connection->run("SELECT pg_reload_conf()");
 }
 
+void Stage::slow_flushes(double milliseconds) const {
+  // The server waits while it holds the lock of the flush, as a disk would let it wait.
+  set("commit_siblings", "0");
+  set("commit_delay", std::to_string(std::llround(milliseconds * 1000)));
+}
+
 double Stage::ended_cpu_seconds() const {
   const auto connection = connect("postgres");
   const auto have_ended = [&] {

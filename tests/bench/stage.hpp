@@ -39,6 +39,9 @@ class Stage {
   void drop_database(const std::string& name) const;
   /// Changes a setting of the server, at once.
   void set(const std::string& setting, const std::string& value) const;
+  /// Each flush of the WAL takes `milliseconds` longer from now on. Who commits meanwhile shares the next
+  /// one.
+  void slow_flushes(double milliseconds) const;
   /// User and system time of all server processes that have ended so far, in steps of 10 ms. Waits until the
   /// sessions of measured programs have ended.
   double ended_cpu_seconds() const;

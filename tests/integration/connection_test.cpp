@@ -173,35 +173,6 @@ TEST_CASE("a session's name at the server gives its purpose, host and process id
   CHECK(name.substr(name.rfind(':') + 1) == std::to_string(getpid()));
 }
 
-TEST_CASE("streamed rows arrive unchanged, with an empty field for NULL") {
-  TestDatabase database;
-  std::vector<std::array<std::string, 3>> rows;
-  database.connect()->copy_out<3>(
-      "SELECT i, CASE i WHEN 1 THEN E'tab\\t, line\\n, \\\\N and \\u00e9' WHEN 2 THEN '\\N' END, 'end' "
-      "FROM generate_series(1, 3) i ORDER BY i",
-      [&](const auto& fields) {
-        rows.push_back({std::string(fields[0]), std::string(fields[1]), std::string(fields[2])});
-      });
-  CHECK(rows == std::vector<std::array<std::string, 3>>{
-                    {"1", "tab\t, line\n, \\N and \u00e9", "end"}, {"2", "\\N", "end"}, {"3", "", "end"}});
-}
-
-TEST_CASE("a session stays usable after streaming was aborted") {
-  TestDatabase database;
-  const auto connection = database.connect();
-  const auto stop_at_row_ten = [](const auto& fields) {
-    if (fields[0] == "10") throw std::runtime_error("enough");
-  };
-  CHECK_THROWS_AS(connection->copy_out<1>("SELECT generate_series(1, 100000)", stop_at_row_ten),
-                  std::runtime_error);
-  CHECK(value<int>(*connection, "SELECT 1") == 1);
-}
-
-TEST_CASE("streaming from a terminated session throws") {
-  TestDatabase database;
-  CHECK_THROWS_AS(ended_session(database)->copy_out<1>("SELECT 1", [](const auto&) {}), db::ConnectionLost);
-}
-
 TEST_CASE("a row is read by the names of its columns, and a name that it lacks is told") {
   TestDatabase database;
   const auto connection = database.connect();

@@ -1,6 +1,7 @@
 // What an operator's commands take with ten million tokens behind the cursor.
 
 #include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
 
 #include "bench/grown_database.hpp"
@@ -40,6 +41,15 @@ Figures measure_command(Stage& stage, const GrownDatabase& grown, const Command&
           {.name = "memory", .value = static_cast<double>(peak_kib) / 1024, .unit = "MiB"}};
 }
 
+/// What the commands are compared with: reading all tokens once.
+Figures measure_count(Stage& stage, const GrownDatabase& grown) {
+  const auto connection = stage.connect(grown.name);
+  const auto start = std::chrono::steady_clock::now();
+  connection->run("SELECT count(*) FROM tokens");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  return {{.value = took.count(), .unit = "s"}};
+}
+
 std::vector<Command> commands() {
   return {{"migrate-verify", "migrate verify", {"migrate", "verify"}},
           {"doctor", "doctor", {"doctor"}},
@@ -56,7 +66,11 @@ std::vector<Command> commands() {
 
 std::vector<Row> growth_rows() {
   constexpr int millions = 10;
-  std::vector<Row> rows;
+  std::vector<Row> rows{
+      {.name = "growth/10/count",
+       .meaning = "SELECT count(*) of ten million tokens",
+       .prepare = [](Stage& stage) { grown_database(stage, millions); },
+       .measure = [](Stage& stage) { return measure_count(stage, grown_database(stage, millions)); }}};
   for (const auto& command : commands()) {
     rows.push_back({.name = "growth/10/" + command.name,
                     .meaning = command.meaning + ", with ten million tokens behind the cursor",

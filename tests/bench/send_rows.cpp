@@ -196,6 +196,7 @@ std::vector<Row> send_rows() {
        .meaning = "smtp-source with 4 kept connections, into the same smtp-sink",
        .prepare = [](Stage&) {},
        .measure = measure_source},
+      send_row({.connections = 4, .limit = 10}),
       send_row({.connections = 4, .limit = 100}),
       send_row({.connections = 4, .limit = 100}, "/messages", ": messages of 2 kB", all_messages),
       latency_row("send/latency", "100 inserts/s", Consumer{}.insert),

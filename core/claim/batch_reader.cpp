@@ -36,9 +36,10 @@ FROM mailroom_batch_rows($1, $2))";
 
 // In the order of the ids, look-ups in a list that is far from the order of the tokens find most pages in the
 // cache of the processor, which is faster than to look up in the order of the tokens and sign them meanwhile.
-// It also lets two sessions share them.
+// It also lets two sessions share them. As text: the server refuses a prepared statement whose result has
+// another type than before, and an application may change those of its columns.
 constexpr const char* accounts_sql = R"(
-SELECT id, email, login, status FROM accounts WHERE {} ORDER BY id)";
+SELECT id, email::text, login::text, status::text FROM accounts WHERE {} ORDER BY id)";
 
 TextSpan keep(std::string_view text, std::string& texts) {
   const TextSpan kept{texts.size(), text.size()};

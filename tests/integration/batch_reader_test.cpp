@@ -146,6 +146,23 @@ TEST_CASE("nothing is read of a batch that was leased again, or whose tokens are
   CHECK(read(*connection, reader, batch).empty());
 }
 
+TEST_CASE("a session reads on when an application has changed the types of its accounts' columns") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  std::mt19937_64 random(1);
+  const auto step = GENERATE(1, 1000);
+  CAPTURE(step);
+  fill(*connection, step, random);
+  claim::BatchReader reader;
+  const auto batch = add_batch(*connection, "{[1,1001)}", std::nullopt);
+  const auto before = read(*connection, reader, batch);
+  CHECK_FALSE(before.empty());
+  connection->run(
+      "DROP TRIGGER before_account_address_change ON accounts; "
+      "ALTER TABLE accounts ALTER COLUMN email TYPE varchar(300), ALTER COLUMN login TYPE text");
+  CHECK(read(*connection, reader, batch) == before);
+}
+
 TEST_CASE("tokens that were read ahead are used once, and for their lease only") {
   TestDatabase database;
   const auto connection = database.connect();

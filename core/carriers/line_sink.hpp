@@ -24,6 +24,8 @@ class LineSink final : public consumer::Sink {
 
   void begin(const claim::Lease& lease, int line_limit) override;
   void add(const claim::TokenRow& row, std::string_view token) override;
+  /// Nothing of it is written: the next one takes its place.
+  void forget() override { in_batch_ = 0; }
   consumer::BatchOutcome finish(const std::function<void()>& when_slow) override;
   bool is_ready() const override { return output_.takes_more(); }
 

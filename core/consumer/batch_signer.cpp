@@ -3,7 +3,9 @@
 #include "consumer/batch_signer.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
+#include "base/error.hpp"
 #include "base/printable.hpp"
 
 namespace mailroom::consumer {
@@ -68,12 +70,18 @@ SignedBatch BatchSigner::sign(const claim::Lease& lease, int line_limit, const R
     sink.begin(lease, line_limit);
     is_open = true;
   };
-  rows([&](const claim::TokenRow& row) {
+  try {
+    rows([&](const claim::TokenRow& row) {
+      if (!is_open) open();
+      batch.last_token = row.id;
+      ++batch.tokens;
+      add(row, batch, sink);
+    });
     if (!is_open) open();
-    batch.last_token = row.id;
-    add(row, batch, sink);
-  });
-  if (!is_open) open();
+  } catch (...) {
+    if (is_open) sink.forget();
+    throw;
+  }
   batch.signed_at = clock_.now();
   batch.receipt.signed_at = batch.signed_at;
   batch.times.fetch = fetched - began;
@@ -88,7 +96,14 @@ void BatchSigner::finish(SignedBatch& batch, Sink& sink, const std::function<voi
   auto& receipt = batch.receipt;
   receipt.written_at = finished;
   receipt.counts.emitted = outcome.emitted;
-  if (outcome.outcomes) count_refused(*outcome.outcomes, receipt.counts);
+  if (outcome.outcomes) {
+    // The server takes a token without an outcome for a deleted one.
+    if (outcome.outcomes->size() != static_cast<std::size_t>(batch.tokens))
+      throw Error(ExitCode::failed,
+                  fmt::format("the sink has the outcomes of {} tokens, and the batch has {}",
+                              outcome.outcomes->size(), batch.tokens));
+    count_refused(*outcome.outcomes, receipt.counts);
+  }
   receipt.outcomes = std::move(outcome.outcomes);
 }
 

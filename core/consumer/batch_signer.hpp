@@ -21,6 +21,7 @@ struct SignedBatch {
   std::vector<CreatedTokens> created{};  ///< when the tokens were created that the sink was given
   std::vector<ActionCounts> actions{};
   std::int64_t last_token = 0;  ///< the highest id; 0 if it has no token
+  int tokens = 0;               ///< how many it has, skipped ones too
 };
 
 /// Signs the tokens of a leased batch and gives them to a sink, those of an action without a path unsigned.
@@ -40,7 +41,7 @@ class BatchSigner {
   using Rows = std::function<void(const std::function<void(const claim::TokenRow&)>& each)>;
 
   /// Opens the batch of `lease` at `sink` when its first row comes, and adds its tokens. Throws what `rows`
-  /// throws: then the sink forgets the batch when the next one begins.
+  /// throws: then the sink has forgotten the batch.
   SignedBatch sign(const claim::Lease& lease, int line_limit, const Rows& rows, Sink& sink);
   /// Completes `batch` once `sink` has finished it; it must be the oldest that is open there. Tokens that
   /// were not accepted count as skipped. Throws what the sink throws.

@@ -25,7 +25,6 @@ Pipeline::Pipeline(const crypto::Key& key, std::unique_ptr<Sink> sink, SessionKe
 void Pipeline::keep_leases() {
   if (sessions_.session_or_null() == nullptr || kept_in_ == sessions_.number()) return;
   auto leases = receipts_.leases();
-  if (finishing_) leases.push_back(*finishing_);
   for (const auto& open : open_)
     leases.push_back(open.batch.receipt.lease);
   if (!leases.empty()) sessions_.session().keep(leases);
@@ -78,9 +77,13 @@ void Pipeline::deliver(const MadeClaim& claim, const BatchSigner::Rows& rows, bo
   const auto& reply = claim.reply;
   auto batch = signer_.sign(*reply.lease, claim.turn.line_limit, rows, *sink_);
   batch.times.claim = claim.took;
-  // Before this batch is written: no more than one is written and not acknowledged. If this fails, it is not
-  // written either, and leased again.
-  if (capacity().batches == 1) receipts_.acknowledge_all();
+  // Before this batch is written: no more than one is written and not acknowledged.
+  try {
+    if (capacity().batches == 1) receipts_.acknowledge_all();
+  } catch (...) {
+    sink_->forget();
+    throw;
+  }
   const auto trigger = claim.trigger(batch.last_token);
   open_.push_back({.batch = std::move(batch), .size = reply.size, .trigger = trigger});
   const auto most = may_stay_open(claim, claims_on);
@@ -110,15 +113,14 @@ void Pipeline::finish_oldest() {
     waker_.hand_over(sessions_.session_or_null());
     environment_.note_wait(process::Awaited::reader);
   };
-  auto open = std::move(open_.front());
-  open_.pop_front();
-  finishing_ = open.batch.receipt.lease;
   observer_.delivers();
-  signer_.finish(open.batch, *sink_, when_slow);
+  // It stays here until then: the sink has it still if that throws.
+  signer_.finish(open_.front().batch, *sink_, when_slow);
   environment_.note_wait(process::Awaited::nothing);
   observer_.turned(environment_.now());
-  finishing_.reset();
-  note_finished(open, receipts_.add(std::move(open.batch.receipt)));
+  auto finished = std::move(open_.front());
+  open_.pop_front();
+  note_finished(finished, receipts_.add(std::move(finished.batch.receipt)));
 }
 
 void Pipeline::note_finished(const OpenBatch& open, const claim::Receipt& receipt) {

@@ -123,10 +123,9 @@ class Pipeline final : private claim::LeaseRecord {
   process::Environment& environment_;
   Log& log_;
   ConsumerObserver& observer_;
-  std::deque<OpenBatch> open_;               ///< the oldest first
-  std::optional<claim::Lease> finishing_{};  ///< that of the batch whose answers are awaited
-  int kept_in_ = 0;                          ///< the number of the session that has the leases
-  std::vector<claim::Receipt> late_;         ///< what became of tokens whose batches did not wait for it
+  std::deque<OpenBatch> open_;        ///< the oldest first
+  int kept_in_ = 0;                   ///< the number of the session that has the leases
+  std::vector<claim::Receipt> late_;  ///< what became of tokens whose batches did not wait for it
   std::int64_t written_ = 0;
   bool is_reader_fast_ = false;
   EmissionLog emission_log_;

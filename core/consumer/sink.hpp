@@ -33,8 +33,7 @@ class Sink {
   virtual std::size_t most_open() const { return 1; }
   /// How many tokens it takes now, with those in open batches.
   virtual int room() const { return std::numeric_limits<int>::max(); }
-  /// Opens a batch. A sink that writes lines puts at most `line_limit` tokens in one. If only one may be
-  /// open, forgets an open one, whose tokens could not all be read.
+  /// Opens a batch. A sink that writes lines puts at most `line_limit` tokens in one.
   virtual void begin(const claim::Lease& lease, int line_limit) = 0;
   /// Adds a due token, whose email, login and code are printable, signed: `token` is empty if its action has
   /// no path. May start to deliver it, but must not
@@ -49,6 +48,9 @@ class Sink {
   /// Closes the oldest open batch, and returns what became of it, once that is known. Calls `when_slow` once
   /// if it waits for the receiver for some time. Throws Error(output_closed) when the receiver has gone.
   virtual BatchOutcome finish(const std::function<void()>& when_slow) = 0;
+  /// Drops the newest batch, of which not all tokens could be added: its lease will be made again. What has
+  /// left of it may come again.
+  virtual void forget() = 0;
   /// False if finish() would have to wait for the receiver.
   virtual bool is_ready() const = 0;
   /// Asks the record for what its messages wait for; called before each consult(). Only here and in finish()

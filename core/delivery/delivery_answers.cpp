@@ -101,8 +101,13 @@ void DeliverySink::record(Dispatched dispatched) {
     answered_late_.push_back(late_receipt(message, dispatched));
     return;
   }
-  auto& batch = batches_.size() > 1 && id >= batches_[1].first_message ? batches_[1] : batches_.front();
-  auto& message = batch.messages[static_cast<std::size_t>(id - batch.first_message)];
+  const auto found = std::find_if(batches_.rbegin(), batches_.rend(),
+                                  [&](const OpenBatch& batch) { return batch.first_message <= id; });
+  const auto place = found == batches_.rend() ? 0 : static_cast<std::size_t>(id - found->first_message);
+  // Its batch was forgotten.
+  if (found == batches_.rend() || place >= found->messages.size()) return;
+  auto& batch = *found;
+  auto& message = batch.messages[place];
   read(dispatched, message.composed);
   if (dispatched.is_final) {
     conclude(batch, message, dispatched);

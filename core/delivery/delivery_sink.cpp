@@ -242,6 +242,20 @@ consumer::BatchOutcome DeliverySink::finish(const std::function<void()>& when_sl
   return result;
 }
 
+/// What it has at the carrier may be taken, and its answers come to nothing.
+void DeliverySink::forget() {
+  composer_->finish();
+  for (auto& pack : packs_)
+    pack.begun.reset();
+  const auto batch = std::move(batches_.back());
+  batches_.pop_back();
+  for (const auto& clearance : batch.clearances)
+    clearance->refuse();
+  for (const auto& lane : lanes_)
+    lane->dispatcher().give_back(batch.lease.batch);
+  if (tracer_ != nullptr) tracer_->finished(batch.lease.batch);
+}
+
 void DeliverySink::consult(claim::SinkBoard& board, bool heard) {
   board.announce(sinks_in_session());
   for (const auto& lane : lanes_)

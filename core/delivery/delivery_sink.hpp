@@ -88,6 +88,7 @@ class DeliverySink final : public consumer::Sink {
   void add(const claim::TokenRow& row, std::string_view token) override;
   void skip(const claim::TokenRow& row, const char* defect) override;
   consumer::BatchOutcome finish(const std::function<void()>& when_slow) override;
+  void forget() override;
   bool is_ready() const override { return !time_to_admission(); }
   void ask() override { clear(); }
   void consult(claim::SinkBoard& board, bool heard) override;

@@ -285,10 +285,13 @@ void Dispatcher::cancel() {
   is_cancelling_ = false;
 }
 
-void Dispatcher::give_back() {
+void Dispatcher::give_back(std::optional<std::int64_t> batch) {
   const std::lock_guard lock(mutex_);
-  for (const auto id : std::exchange(waiting_, {}))
+  std::erase_if(waiting_, [&](std::int64_t id) {
+    if (batch && pending_.at(id).message.batch != *batch) return false;
     give_up(id, "the receiver is busy with the messages before it");
+    return true;
+  });
 }
 
 void Dispatcher::give_up(std::int64_t id, const char* why) {

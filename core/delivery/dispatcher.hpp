@@ -113,8 +113,8 @@ class Dispatcher {
     const std::lock_guard lock(mutex_);
     return endpoints_.is_searching();
   }
-  /// Gives up every message that has not left: deferred without counting.
-  void give_back();
+  /// Gives up every message that has not left, or each of one batch: deferred without counting.
+  void give_back(std::optional<std::int64_t> batch = std::nullopt);
   /// Gives up every message without an answer: unknown if it was sent, otherwise deferred without counting.
   /// Returns when all have their answer, which takes a moment, however long the receiver hangs.
   void cancel();

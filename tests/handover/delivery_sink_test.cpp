@@ -405,6 +405,42 @@ TEST_CASE("two batches share the lines, and each gets its own outcomes") {
   CHECK(rig.submitted[3].message_id.starts_with("second.8.1."));
 }
 
+TEST_CASE("a batch of which not all tokens could be added is forgotten, and none gets its outcomes") {
+  SinkRig rig([](const delivery::Message& message) {
+    return verdict(message.batch == 8 && message.attempt == 1 ? delivery::Verdict::rejected
+                                                              : delivery::Verdict::accepted);
+  });
+  const auto ids_of = [](const consumer::BatchOutcome& outcome) {
+    std::vector<std::int64_t> ids;
+    for (const auto& each : *outcome.outcomes)
+      ids.push_back(each.token);
+    return ids;
+  };
+  rig.open(1, 2, {7, 1, "mailroom"});
+  // The session ends before the last token is read, which would have filled the second line.
+  rig.open(3, 3, {8, 1, "mailroom"});
+  rig.sink->forget();
+  rig.open(3, 4, {8, 2, "mailroom"});
+  CHECK(ids_of(rig.sink->finish({})) == std::vector<std::int64_t>{1, 2});
+  const auto again = rig.sink->finish({});
+  CHECK(ids_of(again) == std::vector<std::int64_t>{3, 4, 5, 6});
+  CHECK(count_of(again, fate::Outcome::accepted) == 4);
+  REQUIRE(rig.submitted.size() == 4);
+  CHECK(rig.submitted[1].tokens == std::vector<std::int64_t>{3, 4});
+  CHECK(rig.submitted[3].tokens == std::vector<std::int64_t>{5, 6});
+}
+
+TEST_CASE("what has not left of a batch that is forgotten does not leave") {
+  SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::accepted); });
+  rig.carrier->hold(1000);
+  rig.open(1, 100, {7, 1, "mailroom"}, 1);
+  rig.sink->forget();
+  rig.carrier->hold(0);
+  CHECK(rig.hand_over(1, {8, 1, "mailroom"}).emitted == 1);
+  const auto left = std::ranges::count(rig.submitted, 7, &delivery::Message::batch);
+  CHECK(left == delivery::Dispatcher::Options().in_flight);
+}
+
 TEST_CASE("what one lane turns away leaves the others their share of the next claim") {
   auto options = resending();
   options.messages = 10;

@@ -64,8 +64,11 @@ class FakeSession final : public claim::QueueSession {
     const auto tokens = server_.tokens_of(lease);
     server_.end_call(fault, number_);
     const auto now = server_.environment_.now();
-    for (const auto& [id, token] : tokens)
+    for (const auto& [id, token] : tokens) {
+      // As what comes with a row is read: the sink has those before.
+      server_.end_call(server_.begin_call(ServerOperation::row, number_), number_);
       with_token_row(id, token, server_.earlier(number_, id), now, each);
+    }
   }
 
   std::optional<claim::ClaimReply> fetch_and_claim(const claim::Lease& lease,

@@ -15,7 +15,7 @@
 
 namespace mailroom::test {
 
-enum class ServerOperation { connect, claim, fetch, take_notifications, arrange, begin, check_health };
+enum class ServerOperation { connect, claim, fetch, row, take_notifications, arrange, begin, check_health };
 
 /// A call that is about to reach the server.
 struct Call {

@@ -25,6 +25,7 @@ class TwoOpenSink final : public consumer::Sink {
     open_.back().encoder->add(row, token);
     ++open_.back().tokens;
   }
+  void forget() override { open_.pop_back(); }
   consumer::BatchOutcome finish(const std::function<void()>& /*when_slow*/) override {
     auto oldest = std::move(open_.front());
     open_.pop_front();

@@ -51,6 +51,24 @@ claim::TokenRow in_state(claim::TokenRow row, claim::TokenState state) {
   return row;
 }
 
+/// Says what became of all tokens but the last.
+class SilentSink final : public consumer::Sink {
+ public:
+  void begin(const claim::Lease& /*lease*/, int /*line_limit*/) override {}
+  void add(const claim::TokenRow& row, std::string_view /*token*/) override { tokens_.push_back(row.id); }
+  void forget() override {}
+  consumer::BatchOutcome finish(const std::function<void()>& /*when_slow*/) override {
+    std::vector<claim::TokenOutcome> outcomes;
+    for (std::size_t i = 0; i + 1 < tokens_.size(); ++i)
+      outcomes.push_back({.token = tokens_[i]});
+    return {.emitted = static_cast<int>(outcomes.size()), .outcomes = std::move(outcomes)};
+  }
+  bool is_ready() const override { return true; }
+
+ private:
+  std::vector<std::int64_t> tokens_;
+};
+
 }  // namespace
 
 TEST_CASE("a batch's tokens are counted by status, and only due tokens are written") {
@@ -73,6 +91,19 @@ TEST_CASE("a batch's tokens are counted by status, and only due tokens are writt
   const auto values = parse_record(std::string_view(line).substr(0, line.size() - 1));
   REQUIRE(values);
   CHECK(values->size() == 15);
+}
+
+TEST_CASE("a batch with a token that has no outcome is not acknowledged") {
+  std::ostringstream text;
+  Log log({}, text);
+  consumer::BatchSigner signer(crypto::Key::from_hex(std::string(64, 'a'), "the test"), log);
+  SilentSink sink;
+  const auto rows = [](const auto& each) {
+    each(due_row(1));
+    each(due_row(2));
+  };
+  auto batch = signer.sign({1, 1}, 1, rows, sink);
+  CHECK_THROWS_WITH(signer.finish(batch, sink), "the sink has the outcomes of 1 tokens, and the batch has 2");
 }
 
 TEST_CASE("the code is part of the signature of a recovery only") {

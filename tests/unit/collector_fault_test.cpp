@@ -95,6 +95,7 @@ class AskingSink final : public consumer::Sink {
   void attend(claim::LeaseRecord& record) override { record_ = &record; }
   void begin(const claim::Lease& lease, int line_limit) override { lines_.begin(lease, line_limit); }
   void add(const claim::TokenRow& row, std::string_view token) override { lines_.add(row, token); }
+  void forget() override { lines_.forget(); }
   consumer::BatchOutcome finish(const std::function<void()>& when_slow) override {
     return lines_.finish(when_slow);
   }

@@ -28,6 +28,8 @@ class EventFd {
   void signal() const {
     if (!is_set_.exchange(true)) eventfd_write(fd_, 1);
   }
+  /// True from a signal() until the next clear(). Costs no system call.
+  bool is_set() const { return is_set_; }
   /// Before a look at what was changed, or a change is missed. In this order, since what is signalled between
   /// the two is seen by that look.
   void clear() const {

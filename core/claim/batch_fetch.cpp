@@ -2,6 +2,7 @@
 
 #include "claim/batch_fetch.hpp"
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -43,6 +44,7 @@ BatchFetch::BatchFetch(db::Connection& connection, const TokenDetail& detail, db
     : connection_(connection),
       detail_(detail),
       log_(log),
+      watcher_(watcher),
       actions_(connection),
       sessions_(connection, std::move(target), settings, log, watcher) {
   connection_.prepare("fetch", fetch_sql(detail_));
@@ -59,13 +61,86 @@ void BatchFetch::read(ClaimedBatch& batch, const Each& each) {
         lease, *rows, [&](const auto& row) { return read_claimed(row, detail_.with_creation, actions_); },
         [&](const auto& row) { return read_claimed_message(row); }, each);
   }
-  const bool with_contents = batch.reply.size <= tokens_with_contents;
-  const auto rows = detail_.delivers
-                        ? connection_.run_prepared("fetch", lease.batch, lease.attempt, with_contents)
-                        : connection_.run_prepared("fetch", lease.batch, lease.attempt);
+  read_fetched_rows(
+      lease,
+      detail_.delivers ? mail_rows(batch) : connection_.run_prepared("fetch", lease.batch, lease.attempt),
+      each);
+}
+
+void BatchFetch::read_fetched_rows(const Lease& lease, const db::Rows& rows, const Each& each) {
   read_rows(
       lease, rows, [&](const auto& row) { return std::optional(read_fetched(row, detail_, actions_)); },
       [&](const auto& row) { return read_fetched_message(row, detail_); }, each);
+}
+
+db::Rows BatchFetch::mail_rows(const ClaimedBatch& batch) {
+  const auto& reply = batch.reply;
+  if (batch.rows && steady_now() - batch.read_at < longest_ahead) return *batch.rows;
+  const bool with_contents = reply.size <= tokens_with_contents;
+  return connection_.run_prepared("fetch", reply.lease->batch, reply.lease->attempt, with_contents);
+}
+
+bool BatchFetch::are_whole(const db::Rows& rows) {
+  if (detail_.per_recipient) return false;
+  return std::all_of(rows.begin(), rows.end(), [&](const db::Row& row) {
+    // One that is not known is read now.
+    actions_.require(row.view("action"));
+    if (row.is_null("message")) return true;
+    const auto message = read_fetched_message(row, detail_);
+    return message && !(detail_.reads_raw && message->raw_size);
+  });
+}
+
+std::optional<ClaimedBatch> BatchFetch::read_and_claim(
+    ClaimedBatch& batch, const Each& each, const NextClaim& next,
+    const std::function<ClaimedBatch(const ClaimRequest&)>& claim) {
+  const auto& lease = *batch.reply.lease;
+  const auto rows = mail_rows(batch);
+  batch.rows.reset();
+  if (!are_whole(rows)) {
+    read_fetched_rows(lease, rows, each);
+    return std::nullopt;
+  }
+  ClaimedBatch claimed;
+  std::future<void> claiming;
+  const auto add = [&](const TokenRow& row) {
+    each(row);
+    if (claiming.valid()) return;
+    if (const auto* const request = next())
+      claiming = in_thread([&, request] {
+        claimed = claim(*request);
+        read_mails_ahead(claimed);
+      });
+  };
+  try {
+    read_fetched_rows(lease, rows, add);
+  } catch (...) {
+    if (claiming.valid()) {
+      const process::StopWatcher::Wait waiting(watcher_, process::Awaited::database, &connection_);
+      claiming.wait();
+    }
+    throw;
+  }
+  if (!claiming.valid()) return std::nullopt;
+  const process::StopWatcher::Wait waiting(watcher_, process::Awaited::database, &connection_);
+  try {
+    claiming.get();
+  } catch (const Error& error) {
+    // The sink has the whole batch, and delivers it. What prevents the claim meets the next one too.
+    if (log_ != nullptr) log_->debug("the next claim failed", {{"reason", error.what()}});
+    return std::nullopt;
+  }
+  return claimed;
+}
+
+void BatchFetch::read_mails_ahead(ClaimedBatch& claimed) {
+  if (!claimed.reply.lease) return;
+  try {
+    claimed.read_at = steady_now();
+    claimed.rows = mail_rows({.reply = claimed.reply});
+  } catch (const Error& error) {
+    note_not_ahead(error);
+  }
 }
 
 void BatchFetch::read_rows(const Lease& lease, const db::Rows& rows, const ReadToken& read_token,
@@ -137,10 +212,14 @@ BatchTokens BatchFetch::read_ahead(const ClaimedBatch& claimed,
   try {
     return read_tokens(connection_, *claimed.reply.lease, reading(claimed, known), std::move(memory));
   } catch (const Error& error) {
-    // The claim is made all the same. What prevents the read meets read() too, which reads them again.
-    if (log_ != nullptr) log_->debug("the tokens could not be read ahead", {{"reason", error.what()}});
+    note_not_ahead(error);
     return {};
   }
+}
+
+/// The claim is made all the same. What prevents the read meets read() too, which reads them again.
+void BatchFetch::note_not_ahead(const Error& error) const {
+  if (log_ != nullptr) log_->debug("the tokens could not be read ahead", {{"reason", error.what()}});
 }
 
 bool TwoSessions::open() {

@@ -71,6 +71,11 @@ class BatchFetch {
   /// returns nullopt where there cannot be a second session.
   std::optional<ClaimedBatch> read_beside(ClaimedBatch& batch, const Each& each,
                                           const std::function<ClaimedBatch()>& claim);
+  /// read() for a sink with outcomes. Once the tokens are here, and if `next` asks for it, `claim` is done in
+  /// the session while `each` is called, and the tokens of its batch are read too. Returns what it claimed;
+  /// nullopt if `next` asked for nothing, or was not called, since `each` needs more of the session.
+  std::optional<ClaimedBatch> read_and_claim(ClaimedBatch& batch, const Each& each, const NextClaim& next,
+                                             const std::function<ClaimedBatch(const ClaimRequest&)>& claim);
 
  private:
   using Messages = std::vector<std::optional<MessageContent>>;
@@ -81,6 +86,13 @@ class BatchFetch {
   /// Calls `each` for the tokens of the rows of a small batch.
   void read_rows(const Lease& lease, const db::Rows& rows, const ReadToken& read_token,
                  const ReadMessage& read_message, const Each& each);
+  /// The tokens of a batch with outcomes.
+  db::Rows mail_rows(const ClaimedBatch& batch);
+  /// True if nothing more has to be read for these rows.
+  bool are_whole(const db::Rows& rows);
+  void read_mails_ahead(ClaimedBatch& claimed);
+  void read_fetched_rows(const Lease& lease, const db::Rows& rows, const Each& each);
+  void note_not_ahead(const Error& error) const;
   /// Calls `each` for `tokens`, with their messages, of which it reads those that have not come along.
   void read_messages(std::vector<TokenRow>& tokens, Messages& messages, const Each& each);
   bool is_large(const ClaimedBatch& batch) const {
@@ -96,6 +108,7 @@ class BatchFetch {
   db::Connection& connection_;
   TokenDetail detail_;
   Log* log_;
+  process::StopWatcher* watcher_;
   queue::KnownActions actions_;
   MessageReader messages_;
   RawMailReader raw_mails_;

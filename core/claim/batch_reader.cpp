@@ -19,9 +19,6 @@ namespace {
 /// long as reading on over three.
 constexpr std::uint64_t accounts_per_needed = 3;
 
-/// How long tokens that were read ahead are used: a reader of stdout may be slow in between.
-constexpr std::chrono::seconds longest_ahead{1};
-
 /// Two sessions read a list of at least so many accounts.
 constexpr std::size_t fewest_shared = 200;
 /// In parts of about so many, or two, since one of them may begin late.

@@ -100,6 +100,10 @@ class BatchReader {
   std::size_t near_account_ = 0;  ///< the account of the next token is often this one or the one after it
 };
 
+/// How long tokens that were read ahead are used: they may be consumed or expire, and the reader of lines may
+/// be slow in between.
+constexpr std::chrono::seconds longest_ahead{1};
+
 /// True if the accounts with these ids, ascending, are read as a range: it holds few others.
 bool is_range(const std::vector<std::int64_t>& ids);
 

@@ -146,7 +146,8 @@ std::optional<ClaimReply> ClaimStatement::poll(const std::string& queue) {
 }
 
 db::Rows ClaimStatement::run_claim(const char* statement, const ClaimRequest& request) {
-  const auto receipt = request.receipt.value_or(Receipt{});
+  static const Receipt none{};
+  const auto& receipt = request.receipt ? *request.receipt : none;
   std::optional<std::int64_t> batch;
   if (request.receipt) batch = receipt.lease.batch;
   const auto& counts = receipt.counts;

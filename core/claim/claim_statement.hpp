@@ -15,6 +15,7 @@ namespace mailroom::claim {
 struct ClaimedBatch {
   ClaimReply reply{};
   std::optional<db::Rows> rows{};  ///< the tokens of a small batch, one row per token
+  TimePoint read_at{};             ///< those of a sink with outcomes
 };
 
 /// Calls mailroom_claim().

@@ -265,7 +265,9 @@ void PgQueueSession::keep(const std::vector<Lease>& leases) {
 
 ClaimedBatch PgQueueSession::take_batch(const Lease& lease) {
   if (claimed_.reply.lease != lease) return {.reply = {.lease = lease}};
-  return {.reply = claimed_.reply, .rows = std::exchange(claimed_.rows, std::nullopt)};
+  return {.reply = claimed_.reply,
+          .rows = std::exchange(claimed_.rows, std::nullopt),
+          .read_at = claimed_.read_at};
 }
 
 void PgQueueSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
@@ -278,9 +280,14 @@ std::optional<ClaimReply> PgQueueSession::fetch_and_claim(const Lease& lease,
                                                           const std::function<void(const TokenRow&)>& each,
                                                           const NextClaim& next) {
   auto batch = take_batch(lease);
-  const auto request = fetch_->may_read_beside(batch) ? next() : std::nullopt;
   std::optional<ClaimedBatch> claimed;
-  if (request) claimed = fetch_->read_beside(batch, each, [&] { return claim_->run(*request); });
+  if (delivers_) {
+    const auto run = [&](const ClaimRequest& request) { return claim_->run(request); };
+    claimed = fetch_->read_and_claim(batch, each, next, run);
+    if (!claimed) return std::nullopt;
+  } else if (const auto* const request = fetch_->may_read_beside(batch) ? next() : nullptr) {
+    claimed = fetch_->read_beside(batch, each, [&] { return claim_->run(*request); });
+  }
   if (!claimed) {
     const auto waiting = wait();
     fetch_->read(batch, each);

@@ -258,7 +258,7 @@ enum class Notified {
 };
 
 /// Asks for a claim, or for none.
-using NextClaim = std::function<std::optional<ClaimRequest>()>;
+using NextClaim = std::function<const ClaimRequest*()>;
 
 /// A collector's session with its queues. Its leases end with it. Every call throws ConnectionLost when the
 /// session has ended.
@@ -281,8 +281,10 @@ class QueueSession : public SinkBoard {
   /// batch has been taken over. A transaction may be open during the call, so `each` must not block.
   virtual void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) = 0;
   /// fetch(), and at the same time the claim that `next` asks for; returns its reply. Returns nullopt if
-  /// `next` asks for none, and from a session that cannot do both at once: it may not even call `next`.
-  /// Throws what either throws. Then a later claim takes over what this one has taken.
+  /// `next` asks for none, and from a session that cannot do both at once: it may not even call `next`, or
+  /// call it before the rows or after each of them, until it asks for a claim. What `next` returns is valid
+  /// until then. Throws what fetch() throws, and may throw what the claim does; or it returns nullopt, as the
+  /// next claim will meet the same. Then a later claim takes over what this one has taken.
   virtual std::optional<ClaimReply> fetch_and_claim(const Lease& lease,
                                                     const std::function<void(const TokenRow&)>& each,
                                                     const NextClaim& /*next*/) {

@@ -95,9 +95,7 @@ MailWriter::MailWriter(mail::Mailbox from, mail::MessageBuilder builder,
       subscriptions_(std::move(subscriptions)) {}
 
 std::optional<delivery::Withheld> MailWriter::withheld(const claim::TokenRow& row) const {
-  const auto recipient = mail::parse_address(row.email);
-  const auto* address = std::get_if<mail::Address>(&recipient);
-  if (address != nullptr && !redirection_.destination_of(*address))
+  if (!is_allowed(row.email))
     return delivery::Withheld{fate::Outcome::cancelled, "send.allow does not have the address"};
   if (!link_ && !row.action->path.empty())
     return delivery::Withheld{fate::Outcome::deferred, "send.link is not set"};
@@ -106,9 +104,17 @@ std::optional<delivery::Withheld> MailWriter::withheld(const claim::TokenRow& ro
   return std::nullopt;
 }
 
-std::optional<mail::Address> MailWriter::redirected(const claim::TokenRow& row) const {
-  const auto recipient = mail::parse_address(row.email);
-  const auto* address = std::get_if<mail::Address>(&recipient);
+bool MailWriter::is_allowed(std::string_view recipient) const {
+  if (redirection_.changes_nothing()) return true;
+  const auto parsed = mail::parse_address(recipient);
+  const auto* address = std::get_if<mail::Address>(&parsed);
+  return address == nullptr || redirection_.destination_of(*address).has_value();
+}
+
+std::optional<mail::Address> MailWriter::redirected(std::string_view recipient) const {
+  if (redirection_.changes_nothing()) return std::nullopt;
+  const auto parsed = mail::parse_address(recipient);
+  const auto* address = std::get_if<mail::Address>(&parsed);
   if (address == nullptr) return std::nullopt;
   auto destination = redirection_.destination_of(*address);
   return destination == *address ? std::nullopt : std::move(destination);
@@ -120,7 +126,7 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write(std::string_view queu
   const auto address = mail::parse_address(row.email);
   if (const auto* refusal = std::get_if<mail::Refusal>(&address)) return *refusal;
   const auto& recipient = std::get<mail::Address>(address);
-  const auto redirection = redirected(row);
+  const auto redirection = redirected(row.email);
   if (row.content != nullptr && row.content->raw_size) return write_raw(row, recipient, redirection);
   const auto& action = *row.action;
   const auto date = bounded_moment(std::chrono::seconds(row.dated()));

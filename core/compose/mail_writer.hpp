@@ -60,7 +60,7 @@ class MailWriter {
   /// not be written.
   std::optional<delivery::Withheld> withheld(const claim::TokenRow& row) const;
   /// The address that gets the mail of this token in place of its recipient; nullopt if none does.
-  std::optional<mail::Address> redirected(const claim::TokenRow& row) const;
+  std::optional<mail::Address> redirected(std::string_view recipient) const;
   /// Refuses a token whose mail cannot be written, or not be mailed to its address.
   std::variant<WrittenMail, mail::Refusal> write(std::string_view queue, const claim::TokenRow& row,
                                                  std::string_view token,
@@ -77,6 +77,8 @@ class MailWriter {
   const std::vector<std::string>& warnings() const { return templates_->warnings(); }
 
  private:
+  /// False if send.allow keeps mails from the recipient.
+  bool is_allowed(std::string_view recipient) const;
   delivery::Envelope envelope_of(const MailDraft& draft, const mail::Address& to) const;
   /// The mail of `row.content`, as it is.
   std::variant<WrittenMail, mail::Refusal> write_raw(const claim::TokenRow& row,

@@ -77,7 +77,7 @@ WaitingMail preview(const std::string& queue, const claim::TokenRow& token, cons
     mail.not_mailed = delivery::outcome_without_attempt(history, policy);
   } else {
     mail.subject = std::get<WrittenMail>(written).subject;
-    if (const auto address = writer.redirected(token)) mail.redirected_to = address->text();
+    if (const auto address = writer.redirected(token.email)) mail.redirected_to = address->text();
   }
   return mail;
 }

@@ -92,12 +92,16 @@ MadeClaim Claimer::prepare(const QueueTurns::Turn& turn) {
 void Claimer::read(const MadeClaim& claim, const std::function<void(const claim::TokenRow&)>& each,
                    bool claims_on) {
   std::optional<MadeClaim> next;
-  const auto ask = [&]() -> std::optional<claim::ClaimRequest> {
-    if (claims_on) next = prepare_ahead(claim);
-    if (!next) return std::nullopt;
-    return next->request;
+  int left = claim.reply.size;
+  const auto count = [&](const claim::TokenRow& row) {
+    --left;
+    each(row);
   };
-  const auto reply = sessions_.session().fetch_and_claim(*claim.reply.lease, each, ask);
+  const auto ask = [&]() -> const claim::ClaimRequest* {
+    if (claims_on) next = prepare_ahead(claim, left);
+    return next ? &next->request : nullptr;
+  };
+  const auto reply = sessions_.session().fetch_and_claim(*claim.reply.lease, count, ask);
   if (!reply) return;
   next->reply = *reply;
   next->took = environment_.now() - next->started;
@@ -106,16 +110,16 @@ void Claimer::read(const MadeClaim& claim, const std::function<void(const claim:
   ahead_ = std::move(next);
 }
 
-std::optional<MadeClaim> Claimer::prepare_ahead(const MadeClaim& claim) {
+std::optional<MadeClaim> Claimer::prepare_ahead(const MadeClaim& claim, int left) {
   const auto& reply = claim.reply;
-  // While the reader is slow, claims and reads are not what lasts. A sink with several open batches works
-  // while a claim is made.
-  if (!reply.more || reply.lease->attempt > 1 || !pipeline_.is_reader_fast() ||
-      pipeline_.capacity().batches > 1 || !receipts_.fit_claim(claim.turn.queue))
+  if (!reply.more || reply.lease->attempt > 1 || !pipeline_.clears_for_claim() ||
+      !receipts_.fit_claim(claim.turn.queue))
     return std::nullopt;
+  const int room = pipeline_.capacity().tokens - left;
   const auto turn = turns_.next(environment_.now(), waker_.is_polling());
-  if (!turn.decision.poll || turn.queue != claim.turn.queue) return std::nullopt;
+  if (room < 1 || !turn.decision.poll || turn.queue != claim.turn.queue) return std::nullopt;
   auto next = prepare(turn);
+  next.request.limit = std::min(next.request.limit, room);
   next.request.held = reply.lease->batch;
   return next;
 }

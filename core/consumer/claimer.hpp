@@ -58,8 +58,9 @@ class Claimer {
   MadeClaim make(const QueueTurns::Turn& turn);
   /// A claim for `turn` that starts now, and acknowledges the oldest receipt.
   MadeClaim prepare(const QueueTurns::Turn& turn);
-  /// The claim to be made while the batch of `claim` is read.
-  std::optional<MadeClaim> prepare_ahead(const MadeClaim& claim);
+  /// The claim to be made while the batch of `claim` is read, of which `left` tokens have not gone to the
+  /// sink.
+  std::optional<MadeClaim> prepare_ahead(const MadeClaim& claim, int left);
   /// Does what follows from the reply.
   Next settle(MadeClaim claim);
   void note_pauses(const MadeClaim& claim);

@@ -99,6 +99,13 @@ std::size_t Pipeline::may_stay_open(const MadeClaim& claim, bool claims_on) cons
   return batches - 1;
 }
 
+bool Pipeline::clears_for_claim() {
+  const bool is_quick = sink_->most_open() > 1 || is_reader_fast_;
+  if (!is_quick || !sink_->takes_ahead()) return false;
+  finish_all();
+  return sink_->claims_from() <= environment_.now();
+}
+
 std::optional<std::int64_t> Pipeline::open_batch(const std::string& queue) const {
   for (const auto& open : open_) {
     const auto& lease = open.batch.receipt.lease;

@@ -93,8 +93,10 @@ class Pipeline final : private claim::LeaseRecord {
 
   /// Batches with an emitted token.
   std::int64_t written() const { return written_; }
-  /// True if the last batch was written in less time than it was read.
-  bool is_reader_fast() const { return is_reader_fast_; }
+  /// True if the next batch may be claimed while the tokens of one go to the sink. Then what was open before
+  /// that is finished, and has a receipt. While the reader of lines is slow, claims and reads are not what
+  /// lasts.
+  bool clears_for_claim();
   /// A claim has skipped tokens, of which that many had expired.
   void count_skipped(int tokens, int expired);
   EmissionLog& emission_log() { return emission_log_; }

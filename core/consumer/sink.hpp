@@ -53,6 +53,9 @@ class Sink {
   virtual void forget() = 0;
   /// False if finish() would have to wait for the receiver.
   virtual bool is_ready() const = 0;
+  /// True if the next claim may be made while the tokens of a batch are added: finish() would return the
+  /// batch before it at once, without a word to the record.
+  virtual bool takes_ahead() { return true; }
   /// Asks the record for what its messages wait for; called before each consult(). Only here and in finish()
   /// may the session with the database end meanwhile.
   virtual void ask() {}

@@ -15,12 +15,23 @@ struct FreeContext {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
 
+struct FreeAlgorithm {
+  void operator()(EVP_MD* algorithm) const { EVP_MD_free(algorithm); }
+};
+
+/// Looked up once: EVP_sha256() has OpenSSL look for it at each use.
+const EVP_MD* sha256_algorithm() {
+  static const std::unique_ptr<EVP_MD, FreeAlgorithm> algorithm(EVP_MD_fetch(nullptr, "SHA256", nullptr));
+  return algorithm.get();
+}
+
 }  // namespace
 
 Digest sha256(std::initializer_list<std::string_view> parts) {
   const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
   Digest digest;
-  bool done = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+  const auto* const algorithm = sha256_algorithm();
+  bool done = context && algorithm && EVP_DigestInit_ex2(context.get(), algorithm, nullptr) == 1;
   for (const auto part : parts)
     done = done && EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1;
   done = done && EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1;

@@ -92,6 +92,9 @@ class Carrier {
   virtual int fd() const = 0;
   /// The answers since the last call, in any order.
   virtual std::vector<Answer> take() = 0;
+  /// Unless fewer than `unanswered` messages have no answer, nobody needs to know at once that one was
+  /// accepted: fd() may stay unreadable until then, which spares a thread that wakes for each.
+  virtual void call_below(std::size_t /*unanswered*/) {}
   /// The number of messages whose answer take() has not returned.
   virtual std::size_t unfinished() const = 0;
   /// Answers every message at once: unknown if it was sent, otherwise unavailable.

@@ -55,8 +55,7 @@ std::string DeliverySink::awaited_in(const OpenBatch& batch) const {
 }
 
 void DeliverySink::poll_answers(const std::function<bool(TimePoint now)>& is_done) {
-  std::optional<TimePoint> stop_requested;
-  std::vector<pollfd> fds{{stop_fd_, POLLIN, 0}, {bell_->fd(), POLLIN, 0}};
+  std::vector<pollfd> fds{{stopped_at_ ? -1 : stop_fd_, POLLIN, 0}, {bell_->fd(), POLLIN, 0}};
   for (const auto& lane : lanes_)
     fds.push_back({lane->dispatcher().fd(), POLLIN, 0});
   auto kept_at = steady_now();
@@ -70,10 +69,10 @@ void DeliverySink::poll_answers(const std::function<bool(TimePoint now)>& is_don
     }
     clear();
     if (fds[0].revents != 0) {
-      stop_requested = now;
+      stopped_at_ = now;
       fds[0].fd = -1;
     }
-    if (stop_requested && now - *stop_requested >= options_.grace) {
+    if (stopped_at_ && now - *stopped_at_ >= options_.grace) {
       for (const auto& lane : lanes_)
         lane->dispatcher().cancel();
       continue;

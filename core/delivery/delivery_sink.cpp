@@ -96,6 +96,9 @@ void DeliverySink::begin(const claim::Lease& lease, int line_limit) {
     const bool is_on_record = record_ == nullptr || lane->is_among(lease.begun);
     batch.clearances.push_back(std::make_shared<Clearance>(bell_, is_on_record));
   }
+  is_filling_ = true;
+  for (const auto& lane : lanes_)
+    lane->dispatcher().fill(lease.batch);
   options_.message_limit = composer_->begin(lease, line_limit);
 }
 
@@ -189,10 +192,12 @@ void DeliverySink::skip(const claim::TokenRow& row, const char* defect) {
 
 /// The messages that were begun are the last ones of the newest batch.
 void DeliverySink::close_message() {
-  if (batches_.empty()) return;
+  if (!std::exchange(is_filling_, false)) return;
   if (auto composed = composer_->finish()) submit(batches_.back(), std::move(*composed));
   for (auto& pack : packs_)
     close_pack(batches_.back(), pack);
+  for (const auto& lane : lanes_)
+    lane->dispatcher().filled();
 }
 
 void DeliverySink::submit(OpenBatch& batch, Composed composed) {
@@ -218,11 +223,11 @@ void DeliverySink::submit(OpenBatch& batch, Composed composed) {
     answer->id = message.id;
     return record({.answer = std::move(*answer), .at = now});
   }
-  lane.dispatcher().submit(message, spool_.keep(std::exchange(kept.composed.bytes, {})), until);
+  lane.dispatcher().submit(std::move(message), spool_.keep(std::exchange(kept.composed.bytes, {})), until);
 }
 
 consumer::BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
-  close_message();
+  if (batches_.size() == 1) close_message();
   wait_for_answers(when_slow);
   delivery_log_.waits_no_longer(options_.words, steady_now());
   leave_behind();
@@ -247,12 +252,15 @@ void DeliverySink::forget() {
   composer_->finish();
   for (auto& pack : packs_)
     pack.begun.reset();
+  is_filling_ = false;
   const auto batch = std::move(batches_.back());
   batches_.pop_back();
   for (const auto& clearance : batch.clearances)
     clearance->refuse();
-  for (const auto& lane : lanes_)
+  for (const auto& lane : lanes_) {
+    lane->dispatcher().filled();
     lane->dispatcher().give_back(batch.lease.batch);
+  }
   if (tracer_ != nullptr) tracer_->finished(batch.lease.batch);
 }
 
@@ -265,6 +273,22 @@ void DeliverySink::consult(claim::SinkBoard& board, bool heard) {
 void DeliverySink::leave(claim::SinkBoard& board) {
   for (const auto& lane : lanes_)
     lane->leave(board);
+}
+
+/// With one open batch of a whole claim, two would be on their way and not acknowledged.
+bool DeliverySink::takes_ahead() {
+  if (most_open() == 1) return false;
+  // Until a session has begun, nobody knows whether what is claimed can leave.
+  if (std::ranges::none_of(batches_.back().clearances, &Clearance::is_given)) return false;
+  const auto& before = batches_.front();
+  const auto is_done = [&] { return batches_.size() == 1 || before.concluded == before.messages.size(); };
+  if (!is_done()) {
+    // Asked for each token.
+    if (std::ranges::any_of(lanes_, [](const auto& lane) { return lane->dispatcher().has_finished_batch(); }))
+      take_answers();
+    if (!is_done()) return false;
+  }
+  return std::ranges::none_of(lanes_, [](const auto& lane) { return lane->dispatcher().is_searching(); });
 }
 
 std::optional<std::chrono::seconds> DeliverySink::time_to_admission() const {

@@ -90,6 +90,7 @@ class DeliverySink final : public consumer::Sink {
   consumer::BatchOutcome finish(const std::function<void()>& when_slow) override;
   void forget() override;
   bool is_ready() const override { return !time_to_admission(); }
+  bool takes_ahead() override;
   void ask() override { clear(); }
   void consult(claim::SinkBoard& board, bool heard) override;
   void leave(claim::SinkBoard& board) override;
@@ -180,12 +181,14 @@ class DeliverySink final : public consumer::Sink {
   std::vector<std::shared_ptr<Permits>> permits_{};
   std::map<std::int64_t, std::string> withheld_{};  ///< tokens that must not leave any more, and why
   int stop_fd_;
+  std::optional<TimePoint> stopped_at_{};  ///< when a stop request was seen
   Log& log_;
   DeliveryLog& delivery_log_;
   consumer::ConsumerObserver& observer_;
   trace::MailTracer* tracer_;
   std::mt19937_64 random_;
   std::deque<OpenBatch> batches_;  ///< the oldest first
+  bool is_filling_ = false;        ///< more tokens of the newest come
   std::int64_t next_id_ = 0;       ///< of a message
   TimePoint last_ended_{};         ///< the last answer of the batch before
   ClaimPace pace_;

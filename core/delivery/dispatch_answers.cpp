@@ -136,8 +136,16 @@ void DispatchResults::conclude(std::int64_t batch, Dispatched dispatched) {
   const auto found = unfinished_.find(batch);
   if (--found->second > 0) return;
   unfinished_.erase(found);
-  ready_.signal();
+  if (batch != filling_) ready_.signal();
   if (unfinished_.empty()) finished_.notify_all();
+}
+
+std::optional<std::size_t> DispatchResults::fewest_unfinished() const {
+  std::optional<std::size_t> fewest;
+  for (const auto& [batch, count] : unfinished_) {
+    if (batch != filling_) fewest = std::min(fewest.value_or(count), count);
+  }
+  return fewest;
 }
 
 std::vector<Dispatched> DispatchResults::take() {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <poll.h>
 #include <set>
 #include <utility>
@@ -100,6 +101,11 @@ void Dispatcher::submit(Message message, SpooledText body, TimePoint expires_at)
                                .refusals = refusals});
   enqueue(id);
   pump();
+  if (!waiting_.empty() && carrier_->unfinished() > 0) {
+    // Answers that nobody was called for make room.
+    take_answers();
+    pump();
+  }
   // Behind others it changes nothing for the thread, which a signal would wake.
   if (pending_.size() == 1 || (!waiting_.empty() && waiting_.front() == id)) news_.signal();
 }
@@ -110,7 +116,24 @@ void Dispatcher::enqueue(std::int64_t id) {
     return pending.message.was_refused || !pending.refusals.are_none();
   };
   // Those that were refused come last: if it was for themselves, the others show that soon.
-  waiting_.insert(was_refused(id) ? waiting_.end() : std::ranges::find_if(waiting_, was_refused), id);
+  auto place = waiting_.end();
+  while (!was_refused(id) && place != waiting_.begin() && was_refused(*std::prev(place)))
+    --place;
+  waiting_.insert(place, id);
+}
+
+void Dispatcher::filled() {
+  const std::lock_guard lock(mutex_);
+  results_.filled();
+  take_answers();
+  pump();
+}
+
+std::size_t Dispatcher::unfinished() {
+  const std::lock_guard lock(mutex_);
+  take_answers();
+  pump();
+  return pending_.size();
 }
 
 void Dispatcher::pump() {
@@ -119,6 +142,17 @@ void Dispatcher::pump() {
   end_search();
   while (submit_next(now)) {
   }
+  carrier_->call_below(call_level(now));
+}
+
+std::size_t Dispatcher::call_level(TimePoint now) const {
+  // What an answer teaches decides then what leaves next.
+  if (endpoints_.is_hampered(now)) return std::numeric_limits<std::size_t>::max();
+  const int room = options_.in_flight + carrier_->ahead() / 2;
+  const bool has_more = !waiting_.empty() || !resends_.empty();
+  const auto fewest = results_.fewest_unfinished();
+  return std::max(has_more ? static_cast<std::size_t>(room) + 1 : 0,
+                  fewest ? pending_.size() - *fewest + 1 : 0);
 }
 
 bool Dispatcher::submit_next(TimePoint now) {

@@ -44,9 +44,16 @@ class DispatchResults {
   void note(Dispatched dispatched) { done_.push_back(std::move(dispatched)); }
   /// The final answer to a message of the batch.
   void conclude(std::int64_t batch, Dispatched dispatched);
+  /// More messages of the batch come, until filled(): it is not finished, and nobody waits for it.
+  void fill(std::int64_t batch) { filling_ = batch; }
+  void filled() { filling_.reset(); }
+  /// Of the batches that are not being filled the fewest messages without a final answer; nullopt if there is
+  /// none.
+  std::optional<std::size_t> fewest_unfinished() const;
 
   /// Readable when every message of a batch has its final answer; take() ends that.
   int fd() const { return ready_.fd(); }
+  bool are_ready() const { return ready_.is_set(); }
   std::vector<Dispatched> take();
   /// Waits until every message has its final answer; false if it is `until` before.
   bool wait(std::unique_lock<std::mutex>& lock, TimePoint until);
@@ -55,6 +62,7 @@ class DispatchResults {
   EventFd ready_;
   std::vector<Dispatched> done_;
   std::map<std::int64_t, std::size_t> unfinished_;  ///< how many messages of each batch have no final answer
+  std::optional<std::int64_t> filling_;
   std::condition_variable finished_;
 };
 
@@ -83,18 +91,23 @@ class Dispatcher {
   /// Takes a message with its body, which it sets; returns at once. Messages belong to the batch whose number
   /// they have. One that waits for its turn is given up at `expires_at`.
   void submit(Message message, SpooledText body, TimePoint expires_at = TimePoint::max());
+  /// More messages of the batch are submitted, until filled(): what is answered of it meanwhile wakes nobody.
+  void fill(std::int64_t batch) {
+    const std::lock_guard lock(mutex_);
+    results_.fill(batch);
+  }
+  void filled();
   /// Becomes readable when every message of a batch has its final answer; take() ends that.
   int fd() const { return results_.fd(); }
+  /// True if that is so now.
+  bool has_finished_batch() const { return results_.are_ready(); }
   /// The answers since the last call, in the order in which they came.
   std::vector<Dispatched> take() {
     const std::lock_guard lock(mutex_);
     return results_.take();
   }
   /// The number of messages without a final answer.
-  std::size_t unfinished() const {
-    const std::lock_guard lock(mutex_);
-    return pending_.size();
-  }
+  std::size_t unfinished();
   /// Waits until every message has its final answer; false if it is `until` before.
   bool wait(TimePoint until) {
     std::unique_lock lock(mutex_);
@@ -184,6 +197,8 @@ class Dispatcher {
   void keep_busy();
   Milliseconds patience();
   void pump();
+  /// When fewer messages are unanswered, the thread has something to do.
+  std::size_t call_level(TimePoint now) const;
   bool submit_next(TimePoint now);
   bool is_held(std::int64_t id);
   static bool is_refused(const Pending& pending);

@@ -218,6 +218,8 @@ class Endpoints {
   /// Where the next message goes, unless that turns out to be unavailable.
   const Endpoint& likely() const;
   bool is_limited(TimePoint now) const;
+  /// True if one is limited, or unavailable.
+  bool is_hampered(TimePoint now) const;
   bool is_searching() const { return std::ranges::any_of(endpoints_, &Endpoint::is_searching); }
   bool is_answering(TimePoint now) const {
     return std::ranges::any_of(endpoints_, [&](const auto& each) { return each.is_answering(now); });

@@ -38,6 +38,12 @@ bool Endpoints::is_limited(TimePoint now) const {
   return std::ranges::any_of(endpoints_, [&](const auto& endpoint) { return endpoint.is_limited(now); });
 }
 
+bool Endpoints::is_hampered(TimePoint now) const {
+  return std::ranges::any_of(endpoints_, [&](const auto& endpoint) {
+    return endpoint.is_limited(now) || endpoint.breaker().is_open();
+  });
+}
+
 std::optional<std::chrono::seconds> Endpoints::time_to_admission(TimePoint now, WallTime wall) const {
   using Wait = std::optional<std::chrono::seconds>;
   std::vector<Wait> waits;

@@ -46,10 +46,16 @@ TemplateData duration_data(Moment::duration duration) {
   return data;
 }
 
+/// Of a date as 2026-11-21T09:30:15Z.
+std::string minute_text(const std::string& date) {
+  return date.substr(0, 10) + " " + date.substr(11, 5) + " UTC";
+}
+
 TemplateData expiry_data(Moment moment) {
-  auto data = text_data(expiry_text(moment));
-  // As 2026-11-21T09:30:15Z.
-  const auto date = *date_text(std::clamp(moment, Moment(), year_10000 - std::chrono::seconds(1)));
+  const auto exact = date_text(moment);
+  auto data = text_data(exact ? minute_text(*exact) : moment_text(moment));
+  const auto date =
+      exact ? *exact : *date_text(std::clamp(moment, Moment(), year_10000 - std::chrono::seconds(1)));
   // Not a list of pairs, which would be copied.
   data.members.emplace("year", text_data(date.substr(0, 4)));
   data.members.emplace("month", text_data(date.substr(5, 2)));
@@ -131,10 +137,8 @@ std::string duration_words(Moment::duration duration) {
 }
 
 std::string expiry_text(Moment moment) {
-  const auto text = date_text(moment);
-  if (!text) return moment_text(moment);
-  // From 2026-11-21T09:30:15Z.
-  return text->substr(0, 10) + " " + text->substr(11, 5) + " UTC";
+  const auto date = date_text(moment);
+  return date ? minute_text(*date) : moment_text(moment);
 }
 
 }  // namespace mailroom::templates

@@ -405,6 +405,27 @@ TEST_CASE("two batches share the lines, and each gets its own outcomes") {
   CHECK(rig.submitted[3].message_id.starts_with("second.8.1."));
 }
 
+TEST_CASE("the next claim may be made while a batch is added, once the one before is done") {
+  auto options = resending();
+  options.messages = 10;
+  SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::accepted); }, options);
+  rig.open(1, 4, {7, 1, "mailroom"}, 1);
+  CHECK(rig.sink->takes_ahead());
+  CHECK(rig.sink->room() == 6);
+  rig.sink->finish({});
+  rig.carrier->hold(4);
+  rig.open(11, 3, {8, 1, "mailroom"}, 1);
+  rig.open(21, 1, {9, 1, "mailroom"}, 1);
+  // The three of the one before, and one, are all answered together.
+  const auto until = steady_now() + 10s;
+  while (!rig.sink->takes_ahead() && steady_now() < until)
+    std::this_thread::sleep_for(1ms);
+  CHECK(rig.sink->takes_ahead());
+  CHECK(rig.sink->finish({}).emitted == 3);
+  CHECK(rig.sink->takes_ahead());
+  CHECK(rig.sink->finish({}).emitted == 1);
+}
+
 TEST_CASE("a batch of which not all tokens could be added is forgotten, and none gets its outcomes") {
   SinkRig rig([](const delivery::Message& message) {
     return verdict(message.batch == 8 && message.attempt == 1 ? delivery::Verdict::rejected

@@ -11,6 +11,7 @@
 #include "support/catch.hpp"
 #include "support/named_pipe.hpp"
 #include "support/test_collector.hpp"
+#include "support/test_queue.hpp"
 
 namespace mailroom::test::claim_ahead_test {
 namespace {
@@ -81,6 +82,61 @@ int waiting(db::Connection& connection, const std::string& program) {
 }
 
 }  // namespace
+
+TEST_CASE("the session of a sender claims the next batch while mails are made, as soon as it is asked") {
+  TestDatabase database;
+  insert_accounts(*database.connect(), 20);
+  const auto session = attach_sender(database);
+  const auto first = session->claim({.limit = 5, .partial = true});
+  REQUIRE(first.lease);
+  const claim::ClaimRequest request{.limit = 5, .partial = true, .held = first.lease->batch};
+  int asked = 0;
+  Ids ids;
+  const auto reply = session->fetch_and_claim(
+      *first.lease, [&](const claim::TokenRow& row) { ids.push_back(row.id); },
+      [&] { return ++asked == 3 ? &request : nullptr; });
+  CHECK(asked == 3);
+  CHECK(ids == Ids{1, 2, 3, 4, 5});
+  REQUIRE(reply);
+  REQUIRE(reply->lease);
+  CHECK(fetch_ids(*session, *reply->lease) == Ids{6, 7, 8, 9, 10});
+}
+
+TEST_CASE("a claim that fails while mails are made keeps none of them back, and the next one says why") {
+  TestDatabase database;
+  insert_accounts(*database.connect(), 20);
+  const auto session = attach_sender(database);
+  const auto first = session->claim({.limit = 5, .partial = true});
+  REQUIRE(first.lease);
+  const claim::ClaimRequest request{.limit = 5, .partial = true, .held = first.lease->batch};
+  Ids ids;
+  const auto add = [&](const claim::TokenRow& row) {
+    ids.push_back(row.id);
+    if (ids.size() > 1) return;
+    database.connect()->run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
+        "pg_backend_pid()");
+  };
+  CHECK_FALSE(session->fetch_and_claim(*first.lease, add, [&] { return &request; }));
+  CHECK(ids == Ids{1, 2, 3, 4, 5});
+  CHECK_THROWS_AS(session->claim(request), db::ConnectionLost);
+}
+
+TEST_CASE("nothing is claimed while a session still reads contents of the mails that are made") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run(
+      "SELECT mailroom_send(ARRAY['ada@app.example'], subject => 's', text => repeat('long ', 100000))");
+  connection->run("SELECT mailroom_send(ARRAY['ada@app.example'], subject => 's', text => 'short')");
+  const auto session = attach_sender(database);
+  const auto first = session->claim({.limit = 5, .partial = true});
+  REQUIRE(first.lease);
+  const claim::ClaimRequest request{.limit = 5, .partial = true, .held = first.lease->batch};
+  std::vector<std::size_t> sizes;
+  const auto add = [&](const claim::TokenRow& row) { sizes.push_back(row.content->text->size()); };
+  CHECK_FALSE(session->fetch_and_claim(*first.lease, add, [&] { return &request; }));
+  CHECK(sizes == std::vector<std::size_t>{500'000, 5});
+}
 
 TEST_CASE("accounts far apart are read in two sessions, and each token goes to its own") {
   TestDatabase database;

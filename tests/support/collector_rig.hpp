@@ -40,9 +40,10 @@ class CapturedOutput {
 /// How the collector makes claims while a backlog lasts.
 enum class Claiming {
   in_turn,
-  with_two_open,  ///< the sink lets two batches be open
-  ahead_before,   ///< while the batch before is read; the claim takes effect before that
-  ahead_after,    ///< or after
+  with_two_open,        ///< the sink lets two batches be open
+  ahead_with_two_open,  ///< while the rows of the batch before go to such a sink
+  ahead_before,         ///< while the batch before is read; the claim takes effect before that
+  ahead_after,          ///< or after
 };
 
 /// A real collector in virtual time, on a fake server.
@@ -60,7 +61,8 @@ class CollectorRig {
   consumer::Collector::Reload reload = [this] { return setup(); };
 
   void make_claims(Claiming claiming) {
-    two_open = claiming == Claiming::with_two_open;
+    two_open = claiming == Claiming::with_two_open || claiming == Claiming::ahead_with_two_open;
+    if (claiming == Claiming::ahead_with_two_open) server.claims_ahead = ClaimsAhead::after_a_row;
     if (claiming == Claiming::ahead_before) server.claims_ahead = ClaimsAhead::before_fetch;
     if (claiming == Claiming::ahead_after) server.claims_ahead = ClaimsAhead::after_fetch;
   }

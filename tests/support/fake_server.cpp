@@ -74,9 +74,9 @@ class FakeSession final : public claim::QueueSession {
   std::optional<claim::ClaimReply> fetch_and_claim(const claim::Lease& lease,
                                                    const std::function<void(const claim::TokenRow&)>& each,
                                                    const claim::NextClaim& next) override {
-    const auto request =
-        server_.claims_ahead == ClaimsAhead::never ? std::optional<claim::ClaimRequest>() : next();
-    if (!request) {
+    if (server_.claims_ahead == ClaimsAhead::after_a_row) return fetch_then_claim(lease, each, next);
+    const auto* const request = server_.claims_ahead == ClaimsAhead::never ? nullptr : next();
+    if (request == nullptr) {
       fetch(lease, each);
       return std::nullopt;
     }
@@ -89,6 +89,23 @@ class FakeSession final : public claim::QueueSession {
       throw;
     }
     return claiming.get();
+  }
+
+  /// A claim that fails is none.
+  std::optional<claim::ClaimReply> fetch_then_claim(const claim::Lease& lease,
+                                                    const std::function<void(const claim::TokenRow&)>& each,
+                                                    const claim::NextClaim& next) {
+    const claim::ClaimRequest* request = nullptr;
+    fetch(lease, [&](const claim::TokenRow& row) {
+      each(row);
+      if (request == nullptr) request = next();
+    });
+    if (request == nullptr) return std::nullopt;
+    try {
+      return claim(*request);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
   }
 
   claim::Notified take_notifications() override {

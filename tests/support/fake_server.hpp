@@ -32,7 +32,7 @@ enum class ServerFault {
   canceled
 };  ///< canceled: the call fails after it took effect
 
-enum class ClaimsAhead { never, before_fetch, after_fetch };
+enum class ClaimsAhead { never, before_fetch, after_fetch, after_a_row };
 
 /// A server with one queue, in virtual time: its tokens and sessions, and the faults of their calls. Sessions
 /// must not outlive this object.
@@ -73,7 +73,8 @@ class FakeServer {
   /// How long the server keeps a session after its connection is lost.
   Milliseconds linger{};
   Milliseconds claim_takes{};
-  /// Whether a claim can be made while a batch is read, and takes effect before or after that.
+  /// Whether a claim can be made while a batch is read, and takes effect before or after that; or once the
+  /// sink has a row of it, as soon as the consumer asks.
   ClaimsAhead claims_ahead = ClaimsAhead::never;
 
   int calls() const { return calls_; }

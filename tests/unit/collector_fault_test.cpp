@@ -207,8 +207,8 @@ TEST_CASE("a stop that cannot acknowledge at all logs it, and the batch is emitt
 }
 
 TEST_CASE("whichever call loses the connection, before or after its effect, nothing is lost or repeated") {
-  const auto claiming =
-      GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_before, Claiming::ahead_after);
+  const auto claiming = GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_with_two_open,
+                                 Claiming::ahead_before, Claiming::ahead_after);
   CollectorRig undisturbed;
   undisturbed.make_claims(claiming);
   script(undisturbed);
@@ -235,8 +235,8 @@ TEST_CASE("whichever call loses the connection, before or after its effect, noth
 }
 
 TEST_CASE("repeated connection losses lose and repeat nothing") {
-  const auto claiming =
-      GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_before, Claiming::ahead_after);
+  const auto claiming = GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_with_two_open,
+                                 Claiming::ahead_before, Claiming::ahead_after);
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
@@ -263,8 +263,8 @@ TEST_CASE("repeated connection losses lose and repeat nothing") {
 }
 
 TEST_CASE("after a refused write the collector reconnects, which may lead to another server") {
-  const auto claiming =
-      GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_before, Claiming::ahead_after);
+  const auto claiming = GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_with_two_open,
+                                 Claiming::ahead_before, Claiming::ahead_after);
   CollectorRig undisturbed;
   undisturbed.make_claims(claiming);
   script(undisturbed);
@@ -309,8 +309,8 @@ TEST_CASE("a server that refuses writes is an error at the start, unless the col
 }
 
 TEST_CASE("restarts of the server lose and repeat nothing between two collectors") {
-  const auto claiming =
-      GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_before, Claiming::ahead_after);
+  const auto claiming = GENERATE(Claiming::in_turn, Claiming::with_two_open, Claiming::ahead_with_two_open,
+                                 Claiming::ahead_before, Claiming::ahead_after);
   int shared = 0;  // schedules in which both collectors emitted tokens
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     INFO("seed " << seed);

@@ -154,6 +154,49 @@ TEST_CASE("while a backlog lasts, the next batch is claimed while one is read") 
   }
 }
 
+TEST_CASE("a sink with two open batches is claimed for while it gets the tokens of one") {
+  CollectorRig rig;
+  rig.make_claims(test::Claiming::ahead_with_two_open);
+  rig.server.add_tokens(13);
+  rig.limits.once = true;
+  std::vector<std::size_t> lines_at_claim;
+  auto before = ServerOperation::connect;
+  int after_a_row = 0;
+  rig.server.on_call = [&](const Call& call) {
+    if (call.operation == ServerOperation::claim) {
+      lines_at_claim.push_back(rig.lines().size());
+      after_a_row += before == ServerOperation::row ? 1 : 0;
+    }
+    before = call.operation;
+    return ServerFault::none;
+  };
+  rig.run();
+  CHECK(line_sizes(rig) == std::vector<std::size_t>{3, 3, 3, 3, 1});
+  CHECK(rig.each_emitted_once());
+  CHECK(rig.server.open_batches() == 0);
+  CHECK(after_a_row == 4);
+  // The batch before is done then, and has its receipt.
+  CHECK(lines_at_claim == std::vector<std::size_t>{0, 0, 1, 2, 3, 4, 5});
+  std::string held_and_acknowledged;
+  for (const auto& claim : rig.server.claims()) {
+    held_and_acknowledged +=
+        fmt::format("{},{} ", claim.held.value_or(0), claim.receipt ? claim.receipt->lease.batch : 0);
+  }
+  CHECK(held_and_acknowledged == "0,0 1,0 2,1 3,2 4,3 5,4 0,5 ");
+}
+
+TEST_CASE("a claim ahead takes no more than its sink has room for beside the batch that it gets") {
+  CollectorRig rig;
+  rig.make_claims(test::Claiming::ahead_with_two_open);
+  rig.room = 4;
+  rig.server.add_tokens(8);
+  rig.limits.once = true;
+  rig.run();
+  CHECK(rig.each_emitted_once());
+  // The room of this sink is what it takes beside what it has.
+  CHECK(rig.server.claims()[1].limit == 2);
+}
+
 TEST_CASE("nothing is claimed ahead for a reader that is slower than the database") {
   CollectorRig rig;
   rig.make_claims(test::Claiming::ahead_before);

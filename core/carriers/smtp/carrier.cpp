@@ -54,6 +54,7 @@ void attempt(RelaySession& session, std::span<const delivery::Message> mails, co
 SmtpCarrier::SmtpCarrier(Options options)
     : options_(std::move(options)), ahead_(fewest_ahead * options_.connections) {
   limits_.assign(options_.relays.size(), options_.connections);
+  has_failed_.assign(options_.relays.size(), false);
   for (int i = 0; i < options_.connections; ++i) {
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
     for (const auto& url : options_.relays)
@@ -87,11 +88,7 @@ void SmtpCarrier::submit(delivery::Message message) {
   std::unique_lock lock(mutex_);
   ++unanswered_;
   // Whoever submits has not seen that the relay is unavailable.
-  const auto name = options_.relays[message.endpoint].name();
-  const bool is_too_late = std::ranges::any_of(answers_, [&](const delivery::Answer& answer) {
-    return answer.was_tried && answer.verdict == delivery::Verdict::unavailable && answer.sink == name;
-  });
-  if (is_too_late) return keep({.id = message.id, .was_tried = false});
+  if (has_failed_[message.endpoint]) return keep({.id = message.id, .was_tried = false});
   auto* const worker = idle_worker(message.endpoint);
   if (worker == nullptr) return queue_.push_back(std::move(message));
   give(*worker, std::move(message));
@@ -118,7 +115,14 @@ void SmtpCarrier::give(Worker& worker, delivery::Message message) {
 std::vector<delivery::Answer> SmtpCarrier::take() {
   const std::lock_guard lock(mutex_);
   ready_.clear();
+  has_failed_.assign(has_failed_.size(), false);
   return std::exchange(answers_, {});
+}
+
+void SmtpCarrier::call_below(std::size_t unanswered) {
+  const std::lock_guard lock(mutex_);
+  call_below_ = unanswered;
+  if (!answers_.empty() && unanswered_ < call_below_) ready_.signal();
 }
 
 std::size_t SmtpCarrier::unfinished() const {
@@ -211,7 +215,10 @@ void SmtpCarrier::deliver(Worker& worker, std::unique_lock<std::mutex>& lock) {
     const bool is_unavailable = answer.was_tried && answer.verdict == delivery::Verdict::unavailable;
     look_ahead(answer);
     keep(std::move(answer));
-    if (is_unavailable) give_back_untried(endpoint);
+    if (is_unavailable) {
+      has_failed_[endpoint] = true;
+      give_back_untried(endpoint);
+    }
     if (left > 0) lock.unlock();
   });
 }
@@ -279,14 +286,12 @@ void SmtpCarrier::give_back_untried(std::size_t endpoint) {
   });
 }
 
-/// Tells the sink when it has to know at once, or may submit several mails.
 void SmtpCarrier::keep(delivery::Answer answer) {
   const bool is_accepted = answer.verdict == delivery::Verdict::accepted;
   answers_.push_back(std::move(answer));
   --unanswered_;
   if (unanswered_ == 0) cancelled_.notify_all();
-  const auto low = static_cast<std::size_t>(ahead_ / 2);
-  if (!is_accepted || queue_.size() <= low) ready_.signal();
+  if (!is_accepted || unanswered_ < call_below_) ready_.signal();
 }
 
 std::unique_ptr<delivery::Carrier> make_smtp_carrier(const config::RelayPath& path) {

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,6 +48,7 @@ class SmtpCarrier final : public delivery::Carrier {
   void submit(delivery::Message message) override;
   int fd() const override { return ready_.fd(); }
   std::vector<delivery::Answer> take() override;
+  void call_below(std::size_t unanswered) override;
   std::size_t unfinished() const override;
   /// Takes a moment, however long a relay hangs.
   void cancel() override;
@@ -100,7 +102,9 @@ class SmtpCarrier final : public delivery::Carrier {
   std::vector<int> limits_;  ///< connections to each relay
   std::deque<delivery::Message> queue_;
   std::vector<delivery::Answer> answers_;
+  std::vector<bool> has_failed_;  ///< each relay, by an answer that take() has not returned
   std::size_t unanswered_ = 0;
+  std::size_t call_below_ = std::numeric_limits<std::size_t>::max();
   std::atomic<int> ahead_;
   std::atomic<int> windows_ = 0;  ///< what all connections together carry in two round trips
   bool has_ended_ = false;

@@ -25,25 +25,31 @@ namespace mailroom::delivery {
 
 /// Decides whether a sink keeps two batches open, of half a claim each, or one. With two the receiver works
 /// while the consumer acknowledges and claims; but what a claim costs beside its tokens is then paid twice,
-/// which a fast receiver does not make up for. Pure: takes times.
+/// which a fast receiver does not make up for. Two batches delay each other, so only one that is open alone
+/// shows what takes how long: the first ones, and one of many from then on. Pure: takes times.
 class ClaimPace {
  public:
   /// About what the server spends on a token, for its claim, its fetch and its record.
   static constexpr std::chrono::microseconds token_cost{10};
+  /// So many batches overlap before one is open alone again.
+  static constexpr int most_overlapping = 64;
 
-  /// A batch has been claimed, and begins.
-  void began(TimePoint now);
-  /// A batch of `tokens` is done at `now`, for which the receiver took `busy`. A whole claim has
-  /// `whole` tokens.
-  void finished(TimePoint now, std::chrono::nanoseconds busy, int tokens, int whole);
+  /// A batch has been claimed, and begins. `is_alone`: no other is open.
+  void began(TimePoint now, bool is_alone);
+  /// A batch of `tokens`, for which the receiver took `busy`, is done at `now`. `was_alone`: no other one was
+  /// open meanwhile. A whole claim has `whole` tokens.
+  void finished(TimePoint now, std::chrono::nanoseconds busy, int tokens, int whole, bool was_alone);
 
   /// True for two.
   bool overlaps() const { return overlaps_; }
 
  private:
   std::optional<TimePoint> finished_at_{};
-  std::chrono::nanoseconds claim_took_{};  ///< from the end of a batch to the beginning of the next
-  bool overlaps_ = true;
+  std::optional<std::chrono::nanoseconds>
+      claim_took_{};     ///< from the end of a batch to the beginning of one that is alone
+  int in_favour_ = 0;    ///< of two: the last batches that were alone, less those against
+  int overlapping_ = 0;  ///< batches since one was alone
+  bool overlaps_ = false;
 };
 
 /// Makes messages of the tokens of a batch, delivers them, and records what became of each token. A token
@@ -116,6 +122,7 @@ class DeliverySink final : public consumer::Sink {
     std::vector<claim::TokenOutcome> outcomes{};
     std::map<std::string, int, std::less<>> mails_by_recipient{};
     std::vector<std::shared_ptr<Clearance>> clearances{};  ///< of each lane
+    bool is_alone = true;                                  ///< no other was open meanwhile
     TimePoint began{};
     TimePoint ended{};  ///< its last answer
   };

@@ -133,6 +133,14 @@ struct SinkRig {
     open(1, tokens, lease, limit);
     return sink->finish({});
   }
+  /// Shows the sink, by batches that are claimed at once, that two may be open.
+  void overlap() {
+    for (std::int64_t batch = 1; batch <= 2; ++batch)
+      hand_over(1, {batch, 1, "mailroom"});
+    REQUIRE(sink->most_open() == 2);
+    submitted.clear();
+    bodies.clear();
+  }
   /// Opens a batch of tokens with ids from `first` on.
   void open(int first, int tokens, const claim::Lease& lease, int limit = 2) {
     sink->begin(lease, limit);
@@ -265,6 +273,8 @@ TEST_CASE("each mail of a message has the verdict that the answer names for it")
 TEST_CASE("a claim has room for as many mails as the messages that may be open have") {
   const auto rig =
       SinkRig::packing(100, [](const delivery::Message&) { return verdict(delivery::Verdict::accepted); });
+  CHECK(rig->sink->room() == 200);
+  rig->overlap();
   CHECK(rig->sink->room() == 100);
 }
 
@@ -386,7 +396,7 @@ TEST_CASE("two batches share the lines, and each gets its own outcomes") {
         return verdict(message.batch == 8 ? delivery::Verdict::rejected : delivery::Verdict::accepted, "so");
       },
       options);
-  CHECK(rig.sink->most_open() == 2);
+  rig.overlap();
   CHECK(rig.sink->room() == 6);
   rig.open(1, 6, {7, 1, "first"});
   CHECK(rig.sink->room() == 4);
@@ -409,6 +419,11 @@ TEST_CASE("the next claim may be made while a batch is added, once the one befor
   auto options = resending();
   options.messages = 10;
   SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::accepted); }, options);
+  rig.open(1, 4, {7, 1, "mailroom"}, 1);
+  // Only beside another one.
+  CHECK_FALSE(rig.sink->takes_ahead());
+  rig.sink->finish({});
+  rig.overlap();
   rig.open(1, 4, {7, 1, "mailroom"}, 1);
   CHECK(rig.sink->takes_ahead());
   CHECK(rig.sink->room() == 6);

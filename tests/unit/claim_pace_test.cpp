@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "delivery/delivery_sink.hpp"
 #include "support/catch.hpp"
 
@@ -7,25 +9,30 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// After a batch of `tokens`, half of a claim, that the receiver had for `busy`, `claim` after the one
-/// before.
-bool overlaps(std::chrono::nanoseconds claim, std::chrono::nanoseconds busy, int tokens) {
-  delivery::ClaimPace pace;
-  const TimePoint start{};
-  pace.finished(start, 1ms, tokens, 2 * tokens);
-  pace.began(start + claim);
-  pace.finished(start + claim + busy, busy, tokens, 2 * tokens);
-  return pace.overlaps();
-}
+constexpr int whole = 100;
+
+/// Plays batches one after the other.
+struct Play {
+  delivery::ClaimPace pace{};
+  TimePoint now{};
+
+  /// A batch of `tokens` begins `claim` after the end of the one before, and keeps the receiver busy.
+  void batch(std::chrono::nanoseconds claim, std::chrono::nanoseconds busy, int tokens = whole,
+             bool is_alone = true) {
+    pace.began(now += claim, is_alone);
+    pace.finished(now += busy, busy, tokens, whole, is_alone);
+  }
+};
 
 }  // namespace
 
-TEST_CASE("two batches are open until it is known what a claim takes") {
-  delivery::ClaimPace pace;
-  CHECK(pace.overlaps());
-  pace.began(TimePoint{} + 1h);
-  pace.finished(TimePoint{} + 1h + 1us, 1us, 5, 10);
-  CHECK(pace.overlaps());
+TEST_CASE("one batch is open until it is known what a claim takes") {
+  Play play;
+  CHECK_FALSE(play.pace.overlaps());
+  play.batch(1h, 10ms);
+  CHECK_FALSE(play.pace.overlaps());
+  play.batch(2ms, 10ms);
+  CHECK(play.pace.overlaps());
 }
 
 TEST_CASE("two batches are open if the receiver takes longer than what claims cost beside their tokens") {
@@ -36,24 +43,53 @@ TEST_CASE("two batches are open if the receiver takes longer than what claims co
     bool overlaps;
   };
   for (const auto& [claim, busy, tokens, expected] :
-       {Case{1ms, 400us, 5, false},                           // a fast relay, small claims
-        Case{1ms, 1ms, 5, true},                              // a slower one
-        Case{2ms, 5ms, 50, true}, Case{8ms, 4ms, 320, true},  // a claim of many tokens
-        Case{20ms, 4ms, 320, false}}) {                       // a slow disk
+       {Case{2ms, 200us, 10, false},     // of a whole claim it would be 2 ms
+        Case{2ms, 300us, 10, true},      // 3 ms, and 2.85 ms beside the tokens
+        Case{3ms, 2ms, 100, false},      // a fast relay, small claims
+        Case{3ms, 4ms, 100, true},       // a slower one
+        Case{25ms, 4ms, 100, false}}) {  // a slow disk
     INFO(claim.count() << " " << busy.count());
-    CHECK(overlaps(claim, busy, tokens) == expected);
+    Play play;
+    play.batch(0ms, busy, tokens);
+    play.batch(claim, busy, tokens);
+    CHECK(play.pace.overlaps() == expected);
   }
 }
 
+TEST_CASE("what two batches show of each other decides nothing, and one of many is alone again") {
+  Play play;
+  play.batch(0ms, 10ms);
+  play.batch(2ms, 10ms);
+  int overlapping = 0;
+  for (; play.pace.overlaps(); ++overlapping)
+    play.batch(1h, 1us, whole / 2, false);
+  CHECK(overlapping == delivery::ClaimPace::most_overlapping);
+  play.batch(2ms, 10ms);
+  CHECK(play.pace.overlaps());
+}
+
+TEST_CASE("a single slow batch changes nothing, and a slower receiver does") {
+  Play play;
+  for (int i = 0; i < 20; ++i)
+    play.batch(3ms, 1ms);
+  play.batch(3ms, 15ms);
+  CHECK_FALSE(play.pace.overlaps());
+  // Nor does the time in which nothing was due.
+  play.batch(1h, 1ms);
+  int slow = 0;
+  for (; !play.pace.overlaps() && slow < 100; ++slow)
+    play.batch(3ms, 15ms);
+  CHECK(slow >= 2);
+  CHECK(slow <= 8);
+}
+
 TEST_CASE("a batch without a token says nothing of the receiver") {
-  delivery::ClaimPace pace;
-  pace.finished(TimePoint{}, 1ms, 5, 10);
-  pace.began(TimePoint{} + 10ms);
-  pace.finished(TimePoint{} + 11ms, 1ms, 5, 10);
-  CHECK_FALSE(pace.overlaps());
-  pace.began(TimePoint{} + 12ms);
-  pace.finished(TimePoint{} + 12ms, 0ms, 0, 10);
-  CHECK_FALSE(pace.overlaps());
+  Play play;
+  play.batch(0ms, 1ms);
+  play.batch(10ms, 1ms);
+  CHECK_FALSE(play.pace.overlaps());
+  play.batch(1ms, 1h, 0);
+  CHECK_FALSE(play.pace.overlaps());
 }
 
 }  // namespace mailroom::test::claim_pace_test

@@ -78,6 +78,7 @@ SignedBatch BatchSigner::sign(const claim::Lease& lease, int line_limit, const R
       add(row, batch, sink);
     });
     if (!is_open) open();
+    sink.complete();
   } catch (...) {
     if (is_open) sink.forget();
     throw;

@@ -45,6 +45,8 @@ class Sink {
     static_cast<void>(row);
     static_cast<void>(defect);
   }
+  /// All tokens of the newest batch have been added or skipped.
+  virtual void complete() {}
   /// Closes the oldest open batch, and returns what became of it, once that is known. Calls `when_slow` once
   /// if it waits for the receiver for some time. Throws Error(output_closed) when the receiver has gone.
   virtual BatchOutcome finish(const std::function<void()>& when_slow) = 0;

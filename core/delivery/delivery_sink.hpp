@@ -93,6 +93,7 @@ class DeliverySink final : public consumer::Sink {
   void begin(const claim::Lease& lease, int line_limit) override;
   void add(const claim::TokenRow& row, std::string_view token) override;
   void skip(const claim::TokenRow& row, const char* defect) override;
+  void complete() override { close_message(); }
   consumer::BatchOutcome finish(const std::function<void()>& when_slow) override;
   void forget() override;
   bool is_ready() const override { return !time_to_admission(); }

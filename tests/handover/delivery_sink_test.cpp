@@ -242,6 +242,19 @@ TEST_CASE("mails leave together, in the order of their tokens, and those with fi
   CHECK(rig->bodies[0] == "mail 1\r\nmail 2\r\nmail 3\r\nmail 4\r\n");
 }
 
+TEST_CASE("the last mails of a batch leave when it is complete, while the one before is still open") {
+  const auto rig =
+      SinkRig::packing(100, [](const delivery::Message&) { return verdict(delivery::Verdict::accepted); });
+  rig->open(1, 3, {7, 1, "mailroom"});
+  rig->open(11, 5, {8, 1, "mailroom"});
+  REQUIRE(rig->submitted.size() == 1);
+  rig->sink->complete();
+  REQUIRE(rig->submitted.size() == 2);
+  CHECK(rig->submitted[1].tokens == std::vector<std::int64_t>{11, 12, 13, 14, 15});
+  CHECK(rig->sink->finish({}).emitted == 3);
+  CHECK(rig->sink->finish({}).emitted == 5);
+}
+
 TEST_CASE("a batch that is taken over packs the same mails, and what was taken before is taken once") {
   const auto rig = SinkRig::packing(
       4, [](const delivery::Message&) { return verdict(delivery::Verdict::accepted, "id"); });

@@ -57,6 +57,7 @@ class SilentSink final : public consumer::Sink {
   void begin(const claim::Lease& /*lease*/, int /*line_limit*/) override {}
   void add(const claim::TokenRow& row, std::string_view /*token*/) override { tokens_.push_back(row.id); }
   void forget() override {}
+  void complete() override { is_complete = tokens_.size() == 2; }
   consumer::BatchOutcome finish(const std::function<void()>& /*when_slow*/) override {
     std::vector<claim::TokenOutcome> outcomes;
     for (std::size_t i = 0; i + 1 < tokens_.size(); ++i)
@@ -64,6 +65,7 @@ class SilentSink final : public consumer::Sink {
     return {.emitted = static_cast<int>(outcomes.size()), .outcomes = std::move(outcomes)};
   }
   bool is_ready() const override { return true; }
+  bool is_complete = false;  ///< the sink was told so, with both tokens
 
  private:
   std::vector<std::int64_t> tokens_;
@@ -103,6 +105,7 @@ TEST_CASE("a batch with a token that has no outcome is not acknowledged") {
     each(due_row(2));
   };
   auto batch = signer.sign({1, 1}, 1, rows, sink);
+  CHECK(sink.is_complete);
   CHECK_THROWS_WITH(signer.finish(batch, sink), "the sink has the outcomes of 1 tokens, and the batch has 2");
 }
 

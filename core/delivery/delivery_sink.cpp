@@ -322,16 +322,17 @@ std::string DeliverySink::unavailability() const {
 
 void ClaimPace::began(TimePoint now, bool is_alone) {
   claim_took_.reset();
-  if (is_alone && finished_at_) claim_took_ = now - *finished_at_;
+  // A batch behind two may have been claimed before they were finished.
+  if (is_alone && was_alone_ && finished_at_) claim_took_ = now - *finished_at_;
 }
 
 void ClaimPace::finished(TimePoint now, std::chrono::nanoseconds busy, int tokens, int whole,
                          bool was_alone) {
-  constexpr int most_votes = 3;
   finished_at_ = now;
+  was_alone_ = was_alone;
   if (tokens == 0) return;
   if (!was_alone || !claim_took_) {
-    overlaps_ = overlaps_ && ++overlapping_ < most_overlapping;
+    overlaps_ = overlaps_ && ++overlapping_ < most_overlapping(in_favour_);
     return;
   }
   overlapping_ = 0;

@@ -26,13 +26,15 @@ namespace mailroom::delivery {
 /// Decides whether a sink keeps two batches open, of half a claim each, or one. With two the receiver works
 /// while the consumer acknowledges and claims; but what a claim costs beside its tokens is then paid twice,
 /// which a fast receiver does not make up for. Two batches delay each other, so only one that is open alone
-/// shows what takes how long: the first ones, and one of many from then on. Pure: takes times.
+/// shows what takes how long. It begins with two, so that the first batch delays nobody behind it, and has one
+/// alone after a few; the surer it is of two, the longer it keeps them. Pure: takes times.
 class ClaimPace {
  public:
   /// About what the server spends on a token, for its claim, its fetch and its record.
   static constexpr std::chrono::microseconds token_cost{10};
-  /// So many batches overlap before one is open alone again.
-  static constexpr int most_overlapping = 64;
+  static constexpr int most_votes = 3;
+  /// So many batches overlap before one is open alone again, after so many votes for two.
+  static constexpr int most_overlapping(int votes) { return 1 << (2 * votes); }
 
   /// A batch has been claimed, and begins. `is_alone`: no other is open.
   void began(TimePoint now, bool is_alone);
@@ -45,11 +47,12 @@ class ClaimPace {
 
  private:
   std::optional<TimePoint> finished_at_{};
+  bool was_alone_ = false;  ///< the batch before
   std::optional<std::chrono::nanoseconds>
       claim_took_{};     ///< from the end of a batch to the beginning of one that is alone
-  int in_favour_ = 0;    ///< of two: the last batches that were alone, less those against
+  int in_favour_ = 1;    ///< of two: the last batches that were alone, less those against
   int overlapping_ = 0;  ///< batches since one was alone
-  bool overlaps_ = false;
+  bool overlaps_ = true;
 };
 
 /// Makes messages of the tokens of a batch, delivers them, and records what became of each token. A token

@@ -26,8 +26,8 @@ namespace mailroom::delivery {
 /// Decides whether a sink keeps two batches open, of half a claim each, or one. With two the receiver works
 /// while the consumer acknowledges and claims; but what a claim costs beside its tokens is then paid twice,
 /// which a fast receiver does not make up for. Two batches delay each other, so only one that is open alone
-/// shows what takes how long. It begins with two, so that the first batch delays nobody behind it, and has one
-/// alone after a few; the surer it is of two, the longer it keeps them. Pure: takes times.
+/// shows what takes how long. It begins with two, so that the first batch delays nobody behind it, and has
+/// one alone after a few; the surer it is of two, the longer it keeps them. Pure: takes times.
 class ClaimPace {
  public:
   /// About what the server spends on a token, for its claim, its fetch and its record.

@@ -272,9 +272,9 @@ TEST_CASE("a sender commits once for each batch, with the outcomes of its mails"
       value<std::int64_t>(*connection, "SELECT count(*) FROM mailroom_batches WHERE emitted > 0");
   CHECK(batches <= 12);
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'") == 60);
-  // Half of the limit each, but for those of which one is open. One commit for each claim, which records the outcomes of
-  // an earlier batch, two for the outcomes of the last two, and one that says that a session with the relay
-  // has begun.
+  // Half of the limit each, but for those of which one is open. One commit for each claim, which records the
+  // outcomes of an earlier batch, two for the outcomes of the last two, and one that says that a session with
+  // the relay has begun.
   CHECK(xid(*connection) - before == batches + 3);
 }
 

@@ -57,7 +57,8 @@ TEST_CASE("two batches are open if the receiver takes longer than what claims co
   }
 }
 
-TEST_CASE("what two batches show of each other decides nothing, and one is alone again, the later the surer") {
+TEST_CASE(
+    "what two batches show of each other decides nothing, and one is alone again, the later the surer") {
   Play play;
   play.batch(0ms, 10ms);
   for (const int votes : {2, 3, 3}) {

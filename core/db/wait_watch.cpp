@@ -2,6 +2,7 @@
 
 #include "db/wait_watch.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <fmt/format.h>
 #include <mutex>
@@ -62,6 +63,7 @@ struct WaitWatch::State {
   bool done = false;
 
   void watch();
+  Milliseconds pause() const;
   bool takes_long();
   void look();
   void tell(const std::string& text);
@@ -87,13 +89,18 @@ WaitWatch::~WaitWatch() {
 
 void WaitWatch::State::watch() {
   std::unique_lock lock(mutex);
-  while (!changed.wait_for(lock, interval, [this] { return ended; })) {
+  while (!changed.wait_for(lock, pause(), [this] { return ended; })) {
     lock.unlock();
     takes_long() && may_look ? look() : rest();
     lock.lock();
   }
   done = true;
   changed.notify_all();
+}
+
+/// Each glance wakes an idle process.
+Milliseconds WaitWatch::State::pause() const {
+  return looking ? interval : std::max(interval, options.patience);
 }
 
 bool WaitWatch::State::takes_long() {

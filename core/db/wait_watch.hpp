@@ -23,7 +23,7 @@ class WaitWatch {
     std::string purpose{};
     /// Called in the watch's thread while `connection` runs a statement. Must not throw.
     std::function<void(const std::string& text)> tell{};
-    /// How long a statement may take before anybody looks why.
+    /// How long a statement may take before anybody looks why; up to twice as long passes until then.
     Milliseconds patience{0};
     /// Called once the statement has ended for which something was told, in the same way; may be empty.
     std::function<void()> over{};

@@ -55,7 +55,7 @@ class Process {
 /// VmHWM of a process; 0 when it has exited.
 std::int64_t peak_kib_of(pid_t process);
 
-/// User and system time that a single-threaded process has used so far, to the nanosecond.
+/// User and system time that all threads of a process have used so far, to the nanosecond.
 double cpu_seconds_of(pid_t process);
 
 }  // namespace mailroom::bench

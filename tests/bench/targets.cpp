@@ -43,7 +43,7 @@ const std::vector<Target>& all_targets() {
       {"8 producers: our trigger / none", "producers/8/ours", "producers/8/none", 0.85},
       {"32 producers: our trigger / none", "producers/32/ours", "producers/32/none", 0.85},
       {"resident memory at limit 10, MiB", "memory/10", "", 20, false},
-      {"idle: share of a core, %", "idle core", "", 0.1, false},
+      {"idle: share of a core, %", "idle core", "", 0.05, false},
       {"idle: transaction ids an hour", "idle transaction ids", "", 0, false},
       {"idle: WAL bytes an hour", "idle WAL", "", 0, false},
       {"verify --offline, tokens/s", "verify/offline", "", 1'000'000},

@@ -2,11 +2,14 @@
 
 #include "db/wait_watch.hpp"
 
+#include <filesystem>
 #include <fmt/format.h>
+#include <thread>
 
 #include "schema/migrator.hpp"
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
+#include "support/test_collector.hpp"
 
 namespace mailroom::test::wait_watch_test {
 namespace {
@@ -68,6 +71,27 @@ TEST_CASE("operators' commands say for whom they wait") {
     CHECK(command.says(waits_for(*holder)));
   }
   holder->run("COMMIT");
+}
+
+TEST_CASE("a collector that waits for tokens is hardly woken to see whether a statement takes long") {
+  TestDatabase database;
+  TestCollector collector(database, {});
+  REQUIRE(eventually([&] { return collector.log().find("connected") != std::string::npos; }));
+  // How often all threads but the first, which polls, have been woken.
+  const auto wakes = [tasks = fmt::format("/proc/{}/task", collector.process().pid()),
+                      first = std::to_string(collector.process().pid())] {
+    int found = 0;
+    for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+      if (task.path().filename() == first) continue;
+      const auto status = read_file(task.path() / "status");
+      const auto at = status.find("\nvoluntary_ctxt_switches:");
+      found += std::stoi(status.substr(status.find_first_of("0123456789", at)));
+    }
+    return found;
+  };
+  const int before = wakes();
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  CHECK(wakes() - before <= 4);
 }
 
 TEST_CASE("migrate --wait says which migration it waits for") {

@@ -55,9 +55,14 @@ struct ServerCounts {
 
 ServerCounts counts_of(Stage& stage) {
   const auto connection = stage.connect(bench_database);
-  const auto row = connection->run(
-      "SELECT wal_sync AS flushes, (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()) "
-      "AS transactions FROM pg_stat_wal")[0];
+  const bool is_18 =
+      connection->run("SELECT current_setting('server_version_num')::int >= 180000").value<bool>();
+  const auto* const flushes = is_18 ? "(SELECT sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal')"
+                                    : "(SELECT wal_sync FROM pg_stat_wal)";
+  const auto row =
+      connection->run(fmt::format("SELECT {} AS flushes, xact_commit AS transactions FROM pg_stat_database "
+                                  "WHERE datname = current_database()",
+                                  flushes))[0];
   return {.flushes = row.number("flushes"), .transactions = row.number("transactions")};
 }
 

@@ -289,8 +289,9 @@ class PoisonTest(unittest.TestCase):
         print(f'    {name}: {took:.2f} s, alone {alone:.2f} s, {len(refused)} refused, longest pause {pause:.2f} s', file=sys.stderr)
         self.assertLess(pause, PAUSE)
         if name == 'Resend':
-            # In vain go a request of one sender and the one that he shared; of others one for each mail, and those that find it.
-            self.assertLessEqual(len(refused), 2 if poison is UNVERIFIED and count == POISON else 2 * POISON if count == POISON else 6 * POISON)
+            # In vain go a request of one sender and the one that he shared; of others one for each mail, and those that find it. Of MANY
+            # all may go before the last good one, whose batch follows the one that ends the search: to split 100 refused mails takes 48.
+            self.assertLessEqual(len(refused), 2 if poison is UNVERIFIED and count == POISON else 2 * POISON if count == POISON else MANY // 2)
         else:
             self.assertLess(GOOD + len(refused), BAR * GOOD)
         if count == MANY:

@@ -79,7 +79,7 @@ std::string claim_and_fetch_sql(bool with_creation, bool with_messages) {
 WITH c AS MATERIALIZED ({})
 SELECT c.*, {} FROM {}
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, {} FROM {})",
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, {} FROM {})",
                      claim_sql(), columns, joined("LEFT", "false"), columns, joined("INNER", "true"));
 }
 

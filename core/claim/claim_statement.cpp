@@ -104,6 +104,7 @@ ClaimStatement::ClaimStatement(db::Connection& connection, Claimant claimant)
     : connection_(connection), claimant_(std::move(claimant)) {
   const auto& detail = claimant_.detail;
   connection_.prepare("claim", claim_sql());
+  connection_.prepare("flush", "SELECT mailroom_flush($1)");
   if (!detail.delivers) {
     connection_.prepare("claim and fetch", claim_and_fetch_sql(detail.with_creation, false));
     connection_.prepare("claim and fetch with messages", claim_and_fetch_sql(detail.with_creation, true));
@@ -130,6 +131,8 @@ ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
     // A failed fetch must not roll back the claim, or the batch's attempts would not be counted.
     rows = run_claim("claim", request);
   }
+  if (const auto unflushed = rows[0].optional<std::int64_t>("unflushed"))
+    connection_.run_prepared("flush", *unflushed);
   ClaimedBatch claimed{.reply = read_reply(rows[0], queue_of(request))};
   if (!claimed.reply.lease) return claimed;
   if (has_tokens(rows[0]) && claimed.reply.size < large_batch) claimed.rows = rows;

@@ -206,12 +206,14 @@ $$;
 --   expired        how many of them had expired; null for none, since each column of a usual claim costs
 --   wait           seconds until the next token may be taken: 0 without a budget, infinity while the queue is paused
 --   messages       whether the fetch has to look up messages: false only if no token of the batch is of one
+--   unflushed      a batch for mailroom_flush(): this commit does not wait for the disk, as more waits and a claim of this session has
+--                  waited for another in the last seconds. Until mailroom_flush() has returned, nothing of it may be relied on; or null
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
 --
 -- A claim first checks for the usual case: no gap, no batch that was abandoned, no message that is being cancelled, and
--- a gap-free range of due tokens, and of tokens that the queue does not take. That case leaves no gap and takes five
--- statements in a row, six if other batches are in flight than those of p_receipt and p_held. mailroom_claim_any()
+-- a gap-free range of due tokens, and of tokens that the queue does not take. That case leaves no gap and takes four
+-- statements in a row, five if other batches are in flight than those of p_receipt and p_held. mailroom_claim_any()
 -- reads all others, and lets profiles take turns where more wait than a batch has room for. From 1,000 tokens on, a queue that takes all actions leaves this out: reading a range twice in the
 -- other cases would cost more than the usual case saves.
 CREATE OR REPLACE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
@@ -219,7 +221,7 @@ CREATE OR REPLACE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_l
     p_held bigint DEFAULT NULL,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
     OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision, OUT expired integer,
-    OUT messages boolean)
+    OUT messages boolean, OUT unflushed bigint)
 LANGUAGE plpgsql
 SET jit = off SET row_security = off SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -248,7 +250,11 @@ BEGIN
         RAISE EXCEPTION 'this is another session than the one that attached to the queue'
             USING ERRCODE = 'MR003', HINT = 'connect directly to the server, not through a pooler in transaction mode';
     END IF;
-    PERFORM pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue));
+    -- Claims that wait for each other would wait for each other's commit to reach the disk.
+    IF NOT pg_try_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue)) THEN
+        PERFORM pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue));
+        PERFORM set_config('mailroom.waited_at', floor(extract(epoch FROM clock_timestamp()))::bigint::text, false);
+    END IF;
     SELECT b.cursor, (SELECT d.id FROM mailroom_last_drawn_token() d) AS top,
            CASE
                WHEN p_held IS NOT NULL THEN
@@ -360,6 +366,19 @@ BEGIN
     IF p_wake IS NOT NULL THEN
         PERFORM pg_notify(p_wake, '') FROM jobs j WHERE j.job_type <> p_queue LIMIT 1;
     END IF;
+    IF more AND coalesce(nullif(current_setting('mailroom.waited_at', true), ''), '0')::bigint
+                > floor(extract(epoch FROM clock_timestamp()))::bigint - 10 THEN
+        unflushed := coalesce(batch, p_receipt.batch);
+        PERFORM set_config('synchronous_commit', 'off', true) WHERE unflushed IS NOT NULL;
+    END IF;
+END
+$$;
+
+-- Returns when the commit of a claim that returned p_batch as unflushed is as durable as the session's commits are, and all before it:
+-- this transaction writes something, too, so its own commit waits for the disk.
+CREATE OR REPLACE FUNCTION mailroom_flush(p_batch bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM mailroom_batches WHERE id = p_batch FOR UPDATE;
 END
 $$;
 

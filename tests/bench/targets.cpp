@@ -12,7 +12,7 @@ const std::vector<Target>& all_targets() {
       {"the same in scattered order", "drain/10000/scattered", "copy/scattered", 0.40},
       {"limit 1,000 in scattered order", "drain/1000/scattered", "copy/scattered", 0.30},
       {"two collectors at limit 10,000 / COPY", "drain/10000/two", "copy/plain", 0.65},
-      {"two collectors / one, limit 10", "drain/10/two", "drain/10", 1},
+      {"two collectors / one, limit 10", "drain/10/two", "drain/10", 1.2},
       {"the same at limit 100", "drain/100/two", "drain/100", 1.2},
       {"the same at limit 1,000", "drain/1000/two", "drain/1000", 1},
       {"the same at limit 10,000", "drain/10000/two", "drain/10000", 1},

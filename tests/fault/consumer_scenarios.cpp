@@ -145,6 +145,23 @@ Scenario killed_server(bool delivers) {
           .delivers = delivers};
 }
 
+/// Its claims commit without waiting for the disk, and are flushed afterwards.
+Scenario killed_server_after_waits() {
+  auto scenario = killed_server(false);
+  scenario.name = "the server is killed after claims that waited";
+  const ScriptStep has_waited{
+      .name = "has waited for a claim",
+      .sql =
+          "SELECT set_config('mailroom.waited_at', (extract(epoch FROM clock_timestamp())::bigint + 86400)::text, false)"};
+  auto& steps = scenario.scripts[1].steps;
+  // More is due after each.
+  for (auto& step : steps)
+    step.limit = 1;
+  steps.insert(steps.begin(), has_waited);
+  scenario.finds = {"claims that have waited are not durable"};
+  return scenario;
+}
+
 /// What an application was told is so after a crash.
 Scenario killed_beside_applications() {
   return {.name = "the server is killed beside applications",
@@ -162,7 +179,7 @@ std::vector<Scenario> consumer_scenarios() {
   std::vector<Scenario> all{
       two_collectors(),     two_senders(),       sender_holds_a_batch(),      sender_keeps_its_leases(),
       deferrals(),          expired_token(),     begins_to_listen(),          report_is_read_twice(),
-      killed_server(false), killed_server(true), killed_beside_applications()};
+      killed_server(false), killed_server(true), killed_server_after_waits(), killed_beside_applications()};
   // A crash of the server concerns every step.
   for (auto& scenario : all) {
     Uses everything;

@@ -84,6 +84,7 @@ void OrderPlayer::read_claim(Actor& actor, const StepEvent& event) {
     return;
   }
   const auto& first = answer.rows.front();
+  actor.unflushed = first.at("unflushed");
   const auto name = (event.began + 1 < event.ended ? "... " : "") + event.step->name;
   std::string said = name + " ->";
   if (actor.receipt) {

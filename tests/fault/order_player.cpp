@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "support/subprocess.hpp"
 
@@ -229,6 +230,9 @@ void OrderPlayer::finish_statement(Actor& actor, bool has_waited) {
   if (event.step->means == Means::asks) session_of(actor).take_notifications();
   actor.uncommitted.push_back(number);
   if (session_of(actor).is_in_transaction()) return;
+  // A consumer relies on nothing before that.
+  if (const auto batch = std::exchange(actor.unflushed, std::nullopt))
+    session_of(actor).run("SELECT mailroom_flush(" + *batch + ")");
   const bool is_committed = event.answer.error.empty() && event.answer.tag != "ROLLBACK";
   for (const auto each : actor.uncommitted)
     history_.events[each].committed = is_committed ? event.ended : never;

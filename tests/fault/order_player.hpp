@@ -84,6 +84,7 @@ class OrderPlayer {
     std::vector<std::size_t> unsure_leases{};
     std::vector<std::size_t> leases{};  ///< that it has not acknowledged
     std::optional<std::size_t> receipt{};
+    std::optional<std::string> unflushed{};  ///< the batch of a claim whose commit does not wait for the disk
     std::set<std::int64_t> deferred{};
   };
 

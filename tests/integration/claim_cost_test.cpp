@@ -104,7 +104,7 @@ TEST_CASE("a batch is one round trip, or three if it is large, and reads only th
   }
 }
 
-TEST_CASE("the usual claim takes seven statements on the server, including the client's and the fetch") {
+TEST_CASE("the usual claim takes six statements on the server, including the client's and the fetch") {
   const auto limit = GENERATE(1, 99);
   CAPTURE(limit);
   TestDatabase database;
@@ -128,7 +128,7 @@ TEST_CASE("the usual claim takes seven statements on the server, including the c
   const auto fourth = std::find_if(third + 1, entries.end(), is_claim);
   REQUIRE(fourth != entries.end());
   const std::vector<std::string> of_a_claim(third, fourth);
-  CHECK(with(of_a_claim, " plan:\n").size() == 7);
+  CHECK(with(of_a_claim, " plan:\n").size() == 6);
   CHECK(with(of_a_claim, "mailroom_claim_any").empty());
   CHECK_FALSE(with({first, second}, "mailroom_claim_any").empty());
 }
